@@ -1,0 +1,378 @@
+/** The contract between the core and its plugins. */
+
+import type { IncomingHttpHeaders } from "node:http"
+import type { Adapter, Dialect, PartWords } from "./adapter.ts"
+import type { ErrorCode, ErrorOptions, GatewayError } from "./errors.ts"
+import type { Catalog, JsonSchema, Model, ModelType, PriceCard, Priced, PriceInput, Target, Usage } from "./offer.ts"
+import type {
+  Balance,
+  ChargeDetail,
+  Directory,
+  Identity,
+  MemberRef,
+  Records,
+  UsageBook,
+  UsageSource,
+  WindowLimit,
+  Windows,
+} from "./state/store.ts"
+
+// ---- plugins ----
+
+export interface Plugin<Options = never> {
+  /** `^[a-z][a-z0-9-]*$`, unique: prefix of its logs and metrics. */
+  readonly name: string
+  readonly api: 1
+  /** Endpoints are loaded by `endpoints`, everything else by its line in `plugins`. */
+  readonly kind?: "endpoint"
+  /** A bad or unknown option stops the start, with file and line. Defaults are filled in. */
+  readonly options?: JsonSchema
+  setup(host: Host, options: Options): undefined | Teardown | Promise<undefined | Teardown> | void | Promise<void>
+}
+
+export type Teardown = () => void | Promise<void>
+
+/** One place in the pipeline. */
+export interface Step {
+  /** Evaluated once per route at load; absent = every route. */
+  readonly on?: (route: Route) => boolean
+  /** Proven per route at load. */
+  readonly needs?: readonly (keyof Facts)[]
+  readonly provides?: readonly (keyof Facts)[]
+  run(call: Call, next: () => Promise<Outcome>): Promise<Outcome>
+}
+
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE"
+
+/** What a request asks for, read from its top-level fields: the size of a hold. */
+export interface Demand {
+  readonly stream: boolean
+  /** The output limit that the request sets, in tokens. */
+  readonly maxOutput?: number
+  /** How many answers (`n`); 1 when absent. */
+  readonly choices?: number
+  readonly serviceTier?: string
+}
+
+/** An endpoint as data, so that middleware never guesses from the path. */
+export interface Route {
+  readonly method: Method
+  /** Relative to `base_path`, e.g. `/models/{model}/`; `{name+}` is greedy. Answers with and without its last slash. */
+  readonly path: string
+  /** A `key` route whose chain provides no `principal` stops the start. */
+  readonly access: "key" | "public" | "token"
+  /** How errors look: the name of a registered dialect. */
+  readonly dialect: string
+  readonly model: "body" | "form" | "query" | "none" | ((call: Call) => string)
+  readonly accepts?: {
+    readonly types: readonly ModelType[]
+    /** Only targets whose vendor speaks this adapter (relays): checked at load. */
+    readonly wire?: string
+    readonly family?: string
+    /** Also models that say `messages: true`. */
+    readonly offered?: (model: Model) => boolean
+    /** `X` in the message is replaced by the model's name as asked. */
+    readonly otherwise: { readonly code: ErrorCode; readonly message: string }
+  }
+  /** Not `none`: a chain that provides no `quote` stops the start. */
+  readonly charge: "none" | "usage" | "acceptance"
+  /** The rate-limit bucket. */
+  readonly limit: string
+  /** The model's type on usage rows; routes without a model name their own. */
+  readonly kind?: string
+  readonly upgrade?: true
+  /** Checked by ajv; a failure is the 422 body of the specification. */
+  readonly schema?: JsonSchema
+  /** The same for the query string (all values are strings). */
+  readonly querySchema?: JsonSchema
+  /** Top-level body fields that the route reads beside the ones that core always reads; a repeated one is 400. */
+  readonly reads?: readonly string[]
+  /** Keys looked for at any depth of the body (foreign ids). */
+  readonly finds?: readonly string[]
+  /** How content parts are known in this route's bodies, for the estimate of a hold. */
+  readonly parts?: PartWords
+  demand?(body: Body, call: Call): Demand
+  handle(call: Call): Promise<Outcome>
+}
+
+// ---- calls ----
+
+/** What stands in a request body, read from its bytes without rebuilding it. */
+export interface BodyScan {
+  /** Text in string values, in UTF-8 bytes as written; base64 and data URLs are left out. */
+  readonly textBytes: number
+  readonly images: number
+  readonly files: number
+  /** How often each key of `route.finds` occurs with a non-null value. */
+  readonly found: ReadonlyMap<string, number>
+}
+
+/** The whole request body, in one buffer. Never changed by anyone. */
+export interface Body {
+  readonly bytes: Buffer
+  /** A top-level field that the route reads, parsed; `undefined` when absent. */
+  field(name: string): unknown
+  readonly scan: BodyScan
+  /** The whole body parsed, once. */
+  json(): Record<string, unknown>
+}
+
+/** Facts of a call: typed, set once, extended by declaration merging. */
+export interface Facts {
+  /** Who calls. */
+  principal: Principal
+  /** The model asked for. */
+  model: Resolved
+  /** Ordered candidates, the best first. */
+  plan: readonly Target[]
+  /** What the call may cost. */
+  quote: Quote
+  /** The most that the body of this call may have, in bytes. */
+  bodyMaxBytes: number
+}
+
+export interface Principal extends MemberRef {
+  readonly key: string
+  readonly identity: Identity
+}
+
+export interface Resolved {
+  /** The name as the client wrote it. */
+  readonly asked: string
+  readonly model: Model
+}
+
+export interface Quote {
+  readonly micros: number
+  readonly least: number
+  readonly card: PriceCard
+  readonly parameters: Readonly<Record<string, unknown>>
+  /** The estimated input: billed when output was seen and the vendor reported nothing. */
+  readonly estimated: Usage
+}
+
+/** What a call consumed, at its one moment of billing. */
+export interface Bill {
+  readonly usage: Usage
+  readonly source: UsageSource
+  readonly serviceTier?: string
+}
+
+export interface Billing {
+  /** Resolves when the charge is durable, or when the gateway gave up waiting (it goes on in the background). */
+  settle(bill: Bill): Promise<Settled>
+  release(): Promise<void>
+}
+
+export interface Settled {
+  readonly micros: number
+  /** False: the store was not reachable in time; the charge is retried until it is durable. */
+  readonly durable: boolean
+}
+
+/** One try at one target. */
+export interface Attempt {
+  readonly vendor: string
+  /** The secret's public name. */
+  readonly secret: string
+  /** HTTP status, or 0 when none came. */
+  readonly status: number
+  readonly ms: number
+  readonly error?: ErrorCode
+}
+
+declare const made: unique symbol
+
+/** How a call ended. Only `next()`, `exchange` and `reply` can make one: forgetting to return it does not compile. */
+export interface Outcome {
+  readonly [made]: true
+  readonly end: "delivered" | "refused" | "abandoned" | "broken"
+  readonly status: number
+  readonly target?: Target
+  readonly attempts: readonly Attempt[]
+  readonly usage?: Usage
+  readonly source: UsageSource
+  readonly billedMicros?: number
+  readonly bytesOut: number
+  readonly firstByteMs?: number
+  /** Time spent waiting for the vendor. */
+  readonly upstreamMs: number
+  readonly streamed: boolean
+}
+
+/** A read-only copy of the upstream's bytes, before any translation. */
+export interface Watcher {
+  head?(status: number, fields: Readonly<Record<string, string | undefined>>): void
+  data?(chunk: Buffer): void
+  end?(): void
+}
+
+interface DraftBase {
+  readonly api: string
+  /** Below the vendor's origin, query not included. */
+  readonly path: string
+  /** Asks for the whole answer or for a stream: decides timeouts and framing. */
+  readonly streamed: boolean
+  readonly method?: "GET" | "POST"
+  readonly headers?: Readonly<Record<string, string>>
+  /** Use exactly this secret (its public name): follow-ups of stored responses. */
+  readonly secret?: string
+  /** Called once with the vendor's id of what it stored, before the head of the answer is sent. */
+  readonly seen?: (id: string, attempt: Attempt) => Promise<void>
+  /** Called for a client fault (400): a changed draft to retry with, or nothing. At most once per call. */
+  readonly retry?: (fault: { readonly message: string; readonly param?: string }) => Draft | undefined
+}
+
+/** Their bytes, untouched; only the top-level `model` value is spliced where the vendor's name differs. */
+export interface RelayDraft extends DraftBase {
+  readonly verb: "relay"
+  /** Extra query fields towards the vendor; the client's own pass by the adapter's allow-list. */
+  readonly query?: Readonly<Record<string, string>>
+  /** False: the model stands in the path, the body is never spliced. */
+  readonly splice?: boolean
+}
+
+/** Our request, translated stream back. */
+export interface StreamDraft extends DraftBase {
+  readonly verb: "stream"
+  readonly body: string | Buffer
+  readonly contentType: string
+  /** Returns the bytes for the client ("" = nothing). A throw ends the stream with the dialect's error. */
+  push(event: import("./adapter.ts").StreamEvent): string | Buffer
+  end(): string
+}
+
+/** Our request, whole reply in memory. */
+export interface SendDraft extends DraftBase {
+  readonly verb: "send"
+  readonly body: string | Buffer
+  answer(body: Buffer): { readonly body: string | Buffer; readonly headers?: Readonly<Record<string, string>> }
+}
+
+export type Draft = RelayDraft | StreamDraft | SendDraft
+
+export interface Call {
+  /** `x-request-id` of the answer. */
+  readonly id: string
+  readonly route: Route
+  readonly method: string
+  readonly params: Readonly<Record<string, string>>
+  readonly query: URLSearchParams
+  readonly headers: IncomingHttpHeaders
+  /** The client is gone. Never reaches the upstream. */
+  readonly left: AbortSignal
+  /** Deadline, drain limit or shutdown: cancels the upstream. */
+  readonly stop: AbortSignal
+  /** Milliseconds of the host's clock. */
+  readonly startedAt: number
+  get<K extends keyof Facts>(fact: K): Facts[K]
+  find<K extends keyof Facts>(fact: K): Facts[K] | undefined
+  /** Throws when the fact is set already. Returns the value. */
+  set<K extends keyof Facts>(fact: K, value: Facts[K]): Facts[K]
+  /** Read once, within the byte budget; checked as JSON when the route has a schema or reads fields. */
+  body(): Promise<Body>
+  /** A field of the answer's head. */
+  header(name: string, value: string): void
+  /** Answers without any upstream. An object is written as JSON. */
+  reply(status: number, body: string | Buffer | object, headers?: Readonly<Record<string, string>>): Promise<Outcome>
+  watch(watcher: Watcher): void
+  onBill(billing: Billing): void
+  exchange(prepare: (target: Target) => Draft | Promise<Draft>): Promise<Outcome>
+  /** Joins the client's WebSocket with the vendor's (upgrade routes). */
+  tunnel(target: Target, path: string): Promise<Outcome>
+}
+
+// ---- the host ----
+
+export interface Clock {
+  /** Unix milliseconds. */
+  now(): number
+  /** Runs once after `ms`; the answer cancels it. Never keeps the process alive. */
+  after(ms: number, run: () => void): () => void
+}
+
+export interface Log {
+  debug(fields: object, message: string): void
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+
+/** Label values are resolved once: keep the child, not the family. */
+export interface Counter {
+  child(...labels: string[]): { add(value?: number): void }
+}
+export interface Gauge {
+  child(...labels: string[]): { set(value: number): void; add(value: number): void }
+}
+export interface Histogram {
+  child(...labels: string[]): { observe(seconds: number): void }
+}
+
+/** Registers metrics. A plugin's own names get the prefix `tollgate_plugin_<plugin>_`. */
+export interface Metrics {
+  counter(name: string, help: string, labels?: readonly string[]): Counter
+  gauge(name: string, help: string, labels?: readonly string[]): Gauge
+  histogram(name: string, help: string, labels: readonly string[], buckets: readonly number[]): Histogram
+  /** A metric of the product's own table (`core/observe/meters.ts`), by its name without the prefix. */
+  product(name: string): Counter & Gauge & Histogram
+}
+
+/** Credits set aside for one call. Renewed by the ledger until it ends. */
+export interface Hold {
+  /** What was set aside; less than asked for when less was available. */
+  readonly micros: number
+  settle(priced: Priced, bill: Bill): Promise<Settled>
+  release(): Promise<void>
+}
+
+export interface HoldOptions {
+  readonly id: string
+  readonly principal: Principal
+  readonly micros: number
+  readonly least: number
+  readonly reservations?: WindowLimit
+  readonly detail: Omit<ChargeDetail, "usage" | "source" | "priceDigest" | "key">
+}
+
+export interface Ledger {
+  /** @throws GatewayError `credits_exhausted` (402), `reservations_exceeded` (429), `store_unavailable` (503) */
+  hold(options: HoldOptions): Promise<Hold>
+  balance(member: MemberRef): Promise<Balance>
+  /** Once per charge; the micros given back, 0 when it was given back before, `undefined` when there is none. */
+  refund(id: string, member: MemberRef, reason: string): Promise<number | undefined>
+}
+
+/** What a plugin may use of the store; each throws `store_unavailable` (503, with `retry-after`) when it is down. */
+export interface HostStore {
+  readonly directory: Directory
+  readonly windows: Windows
+  readonly records: Records
+  readonly usage: UsageBook
+}
+
+export interface Host {
+  use(step: Step): void
+  route(route: Route): void
+  dialect(dialect: Dialect): void
+  adapter(adapter: Adapter): void
+  error(code: ErrorCode, message: string, options?: ErrorOptions): GatewayError
+  readonly metrics: Metrics
+  readonly log: Log
+  readonly clock: Clock
+  /** In [0, 1); seeded in tests. */
+  readonly random: () => number
+  readonly store: HostStore
+  readonly ledger: Ledger
+  readonly catalog: Catalog
+  /** The adapter that speaks to this vendor. */
+  adapterOf(vendor: string): Adapter
+  /** The day of a time, `YYYY-MM-DD`, in the deployment's time zone, whose IANA name is `timezone`. */
+  readonly day: (at: number) => string
+  readonly timezone: string
+  /** The native family's path prefixes: `mounts` of gateway.yaml. */
+  mounts(family: string): readonly string[]
+  /** Lives as long as the process, across reloads. */
+  shared<T>(key: string, make: () => T): T
+  price(card: PriceCard, input: PriceInput): Priced
+}
