@@ -134,6 +134,8 @@ export type PriceLine =
       readonly item: string
       /** The parameter that multiplies the row, when the table is `per: second of duration` and its like. */
       readonly times?: string
+      /** The bucket whose quantity multiplies the row, when the table is `per: image` and its like. */
+      readonly bucket?: Bucket
       readonly keys: readonly string[]
       /** Row values by their parameter values joined with `\n`. */
       readonly rows: ReadonlyMap<string, Rate>

@@ -1,0 +1,3 @@
+/** Reads gateway.yaml and its catalog. */
+
+export type * from "./config.ts"

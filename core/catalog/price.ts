@@ -1,0 +1,204 @@
+/** What a call costs: one pure function for estimate, hold and settle, so that they cannot disagree. */
+
+import { GatewayError } from "../errors.ts"
+import type {
+  Bucket,
+  PriceBound,
+  PriceCard,
+  PriceCondition,
+  Priced,
+  PricedLine,
+  PriceInput,
+  PriceLine,
+  PriceRow,
+  Rate,
+  Usage,
+} from "../offer.ts"
+import { buckets } from "../offer.ts"
+import { microsPerCredit } from "./credits.ts"
+import { add, fraction, multiply, roundHalfUp, roundUp } from "./exact.ts"
+
+/** Where a bucket without a line of its own is priced; any other bucket costs nothing and is reported. */
+const fallbacks: ReadonlyMap<Bucket, Bucket> = new Map([
+  ["cache_read", "input"],
+  ["cache_write_5m", "input"],
+  ["cache_write_1h", "input"],
+  ["audio_input", "input"],
+  ["audio_output", "output"],
+])
+
+/** One line of a sheet: `lookup` finds what it costs and how often, for one call. */
+interface Term {
+  readonly item: string
+  readonly basis: string
+  /** What the line charges for; `undefined`: a table row or the vendor's own cost. */
+  readonly bucket?: Bucket
+  readonly rate?: Rate
+  readonly line: PriceLine
+}
+
+/** A card with one of its `when` rows applied (or none), ready to be summed. */
+interface Sheet {
+  readonly condition?: PriceCondition
+  readonly times?: Rate
+  readonly terms: readonly Term[]
+  /** Buckets that raise `unpriced` when they have a quantity. */
+  readonly unpriced: readonly Bucket[]
+}
+
+/**
+ * The price of a call.
+ *
+ * @param card  the model's price card; rates in micros (1 credit = 1,000,000 micros)
+ * @param input quantities used (or estimated) and the request's parameters, defaults filled in
+ * @returns whole micros, `lines` that sum to them, and buckets that had a quantity and no price. Token lines are summed
+ *   exactly and rounded up to one micro; `round: credit` rounds the sum to the nearest credit, halves up
+ * @throws GatewayError `price_missing` (500): the card has no row for these parameters
+ * @see specification 4.12 (estimate) and 8 (billing rules)
+ */
+export const price = (card: PriceCard, input: PriceInput): Priced => {
+  const sheets = sheetsOf(card)
+  if (input.dearest !== true) return total(card, matching(sheets, input), input)
+  return sheets
+    .map(sheet => total(card, sheet, input))
+    .reduce((most, next) => (next.micros > most.micros ? next : most))
+}
+
+const total = (card: PriceCard, sheet: Sheet, input: PriceInput): Priced => {
+  const lines: PricedLine[] = []
+  let sum: Rate = { micros: 0n, per: 1n }
+  let before = 0n
+  for (const term of sheet.terms) {
+    const quantity = quantityOf(term, input)
+    if (quantity === 0) continue
+    sum = add(sum, amount(term, quantity, sheet, input))
+    // Rounding the running sum, not each line, makes the lines add up to the total.
+    const after = card.round === "credit" ? roundHalfUp(sum, BigInt(microsPerCredit)) : roundUp(sum)
+    lines.push({ item: term.item, micros: whole(after - before), quantity, basis: term.basis })
+    before = after
+  }
+  const unpriced = sheet.unpriced.filter(bucket => countOf(input.usage, bucket) > 0)
+  return { micros: whole(before), bound: boundOf(card, input), lines, unpriced, digest: card.digest }
+}
+
+/** A count that no wallet holds is cut at the largest exact number instead of losing digits. */
+const whole = (value: bigint): number => Number(value > maxMicros ? maxMicros : value)
+const maxMicros = BigInt(Number.MAX_SAFE_INTEGER)
+
+const amount = (term: Term, quantity: number, sheet: Sheet, input: PriceInput): Rate => {
+  const times = fraction(quantity) ?? { micros: 0n, per: 1n }
+  if (term.rate !== undefined) return { micros: term.rate.micros * times.micros, per: term.rate.per * times.per }
+  const looked = rowOf(term.line, input)
+  return multiply(sheet.times === undefined ? looked : multiply(looked, sheet.times), times)
+}
+
+const quantityOf = (term: Term, input: PriceInput): number => {
+  const { line } = term
+  if (term.bucket !== undefined) return countOf(input.usage, term.bucket)
+  if (line.kind === "vendor_cost") return positive(input.usage.cost_dollars)
+  if (line.kind === "table" && line.times !== undefined) return multiplier(line.times, input)
+  return 1
+}
+
+/** A call is one request unless its usage says otherwise: a flat price needs no reader. */
+const countOf = (usage: Usage, bucket: Bucket): number =>
+  bucket === "requests" && usage.requests === undefined ? 1 : positive(usage[bucket])
+
+/** A quantity that is no number, or below zero, earns nothing back. */
+const positive = (quantity: number | undefined): number =>
+  quantity !== undefined && quantity > 0 && Number.isFinite(quantity) ? quantity : 0
+
+const multiplier = (name: string, input: PriceInput): number => {
+  const value = parameter(name, input)
+  const number = typeof value === "string" && fraction(value) !== undefined ? Number(value) : value
+  if (typeof number === "number" && Number.isFinite(number) && number >= 0) return number
+  throw new GatewayError("price_missing", `No price is configured for ${name} ${shown(value)}`)
+}
+
+const rowOf = (line: PriceLine, input: PriceInput): Rate => {
+  if (line.kind !== "table") return line.rate
+  const values = line.keys.map(key => parameter(key, input))
+  const row = line.rows.get(values.map(String).join("\n"))
+  if (row !== undefined) return row
+  const asked = line.keys.map((key, index) => `${key} ${shown(values[index])}`).join(", ")
+  throw new GatewayError("price_missing", `No price is configured for ${asked}`)
+}
+
+const parameter = (name: string, input: PriceInput): unknown =>
+  input.parameters !== undefined && Object.hasOwn(input.parameters, name) ? input.parameters[name] : undefined
+
+const shown = (value: unknown): string => (value === undefined ? "(absent)" : String(value).slice(0, 40))
+
+const boundOf = (card: PriceCard, input: PriceInput): PriceBound => {
+  if (input.dearest === true && card.when.length > 0) return "maximum"
+  const costUnknown = input.usage.cost_dollars === undefined && card.lines.some(line => line.kind === "vendor_cost")
+  return costUnknown ? "minimum" : "exact"
+}
+
+// ---- which row of `when` ----
+
+const matching = (sheets: readonly Sheet[], input: PriceInput): Sheet => {
+  if (sheets.length === 1) return sheets[0]!
+  const { usage } = input
+  const prompt =
+    positive(usage.input) + positive(usage.cache_read) + positive(usage.cache_write_5m) + positive(usage.cache_write_1h)
+  return sheets.find(sheet => sheet.condition !== undefined && holds(sheet.condition, prompt, input)) ?? sheets[0]!
+}
+
+const holds = (condition: PriceCondition, prompt: number, input: PriceInput): boolean =>
+  (condition.service_tier === undefined || condition.service_tier === input.serviceTier) &&
+  (condition.prompt === undefined || compare[condition.prompt.operator](prompt, condition.prompt.tokens))
+
+const compare = {
+  ">": (a: number, b: number) => a > b,
+  ">=": (a: number, b: number) => a >= b,
+  "<": (a: number, b: number) => a < b,
+  "<=": (a: number, b: number) => a <= b,
+} as const
+
+// ---- sheets, made once for each card ----
+
+const made = new WeakMap<PriceCard, readonly Sheet[]>()
+
+/** The plain sheet first, then one for each row of `when`. */
+const sheetsOf = (card: PriceCard): readonly Sheet[] => {
+  const known = made.get(card)
+  if (known !== undefined) return known
+  const sheets = [sheetOf(card.lines), ...card.when.map(row => sheetOf(applied(card.lines, row), row))]
+  made.set(card, sheets)
+  return sheets
+}
+
+/** The lines of a card with those that the row names put in their places. */
+const applied = (lines: readonly PriceLine[], row: PriceRow): readonly PriceLine[] => [
+  ...lines.map(line => row.lines.find(other => other.item === line.item) ?? line),
+  ...row.lines.filter(other => !lines.some(line => line.item === other.item)),
+]
+
+const sheetOf = (lines: readonly PriceLine[], row?: PriceRow): Sheet => {
+  const times = row?.times
+  const own = lines.map(line => termOf(line, line.item, times))
+  const borrowed = [...fallbacks].flatMap(([bucket, from]) => {
+    const line = lines.find(one => one.item === from)
+    return line === undefined || lines.some(one => one.item === bucket) ? [] : [termOf(line, bucket, times)]
+  })
+  const terms = [...own, ...borrowed]
+  return {
+    terms,
+    unpriced: coversAll(lines) ? [] : buckets.filter(bucket => !terms.some(term => term.bucket === bucket)),
+    ...(row === undefined ? {} : { condition: row.if }),
+    ...(times === undefined ? {} : { times }),
+  }
+}
+
+/** A flat price, a table and the vendor's own cost pay for whatever the call used. */
+const coversAll = (lines: readonly PriceLine[]): boolean =>
+  lines.some(line => line.kind !== "rate") || lines.every(line => line.item === "requests")
+
+const termOf = (line: PriceLine, item: string, times: Rate | undefined): Term => {
+  const basis = times === undefined ? line.text : `${line.text}, times ${Number(times.micros) / Number(times.per)}`
+  if (line.kind === "table") return { item, basis, line, ...(line.bucket === undefined ? {} : { bucket: line.bucket }) }
+  if (line.kind === "vendor_cost") return { item, basis, line }
+  const bucket = item === line.item ? line.bucket : (item as Bucket)
+  return { item, basis, bucket, line, rate: times === undefined ? line.rate : multiply(line.rate, times) }
+}
