@@ -1,0 +1,131 @@
+/** Cuts a JSON array that arrives piece by piece into the bytes of its elements, without parsing them. */
+
+import type { StreamEvent } from "../adapter.ts"
+import type { Splitter, SplitterOptions } from "./sse.ts"
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const OPEN_ARRAY = 0x5b
+const CLOSE_ARRAY = 0x5d
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+const SPACE = 0x20
+
+/**
+ * Each element of the outermost array is one event. A lone value without an array is one event too: vendors answer a
+ * stream with a bare error object. An element that the end of the stream cuts is not delivered.
+ */
+export class JsonArraySplitter implements Splitter {
+  readonly #onEvent: (event: StreamEvent) => void
+  readonly #options: SplitterOptions
+  /** Pieces of the unfinished element, from chunks that are gone. */
+  #pieces: Buffer[] = []
+  #kept = 0
+  /** Brackets open inside the element. */
+  #depth = 0
+  #inElement = false
+  #inString = false
+  #escaped = false
+  /** The element is too large: its bytes are passed over. */
+  #skipping = false
+  #opened = false
+  /** A lone value: whatever follows it is ignored. */
+  #lone = false
+  #done = false
+
+  constructor(onEvent: (event: StreamEvent) => void, options: SplitterOptions) {
+    this.#onEvent = onEvent
+    this.#options = options
+  }
+
+  push(chunk: Buffer): void {
+    let begin = 0
+    let offset = 0
+    while (offset < chunk.length && !this.#done) {
+      if (this.#inString) {
+        offset = this.#passString(chunk, offset)
+        continue
+      }
+      const byte = chunk[offset] as number
+      if (!this.#inElement) {
+        this.#between(byte)
+        begin = offset
+      }
+      if (this.#inElement) {
+        if (this.#depth === 0 && (byte === COMMA || byte === CLOSE_ARRAY)) this.#finish(chunk, begin, offset, byte)
+        else this.#inside(byte)
+        if (this.#lone && this.#depth === 0 && byte === CLOSE_OBJECT) this.#finish(chunk, begin, offset + 1, byte)
+      }
+      offset++
+    }
+    if (this.#inElement) this.#keep(chunk, begin)
+  }
+
+  end(): void {
+    this.#pieces = []
+    this.#kept = 0
+    this.#done = true
+  }
+
+  /** A byte outside of any element: may open the array, close it, or begin an element. */
+  #between(byte: number): void {
+    if (byte <= SPACE || byte === COMMA) return
+    if (!this.#opened && byte === OPEN_ARRAY) this.#opened = true
+    else if (byte === CLOSE_ARRAY) this.#done = true
+    else {
+      this.#lone = !this.#opened
+      this.#inElement = true
+    }
+  }
+
+  #inside(byte: number): void {
+    if (byte === QUOTE) this.#inString = true
+    else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.#depth++
+    else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) this.#depth--
+  }
+
+  /** The offset behind the string's closing quote, or the chunk's length. */
+  #passString(chunk: Buffer, from: number): number {
+    let offset = from
+    if (this.#escaped) {
+      this.#escaped = false
+      offset++
+    }
+    for (; offset < chunk.length; offset++) {
+      const byte = chunk[offset]
+      if (byte === BACKSLASH) {
+        if (++offset === chunk.length) this.#escaped = true
+      } else if (byte === QUOTE) {
+        this.#inString = false
+        return offset + 1
+      }
+    }
+    return chunk.length
+  }
+
+  #finish(chunk: Buffer, begin: number, end: number, byte: number): void {
+    const last = chunk.subarray(begin, end)
+    const pieces = this.#pieces
+    const tooLarge = !this.#skipping && this.#kept + last.length > this.#options.maxEventBytes
+    const deliver = !this.#skipping && !tooLarge
+    this.#pieces = []
+    this.#kept = 0
+    this.#inElement = this.#skipping = false
+    this.#done = byte === CLOSE_ARRAY || this.#lone
+    if (tooLarge) this.#options.onOverflow()
+    if (deliver) this.#onEvent({ data: pieces.length === 0 ? last : Buffer.concat([...pieces, last]) })
+  }
+
+  #keep(chunk: Buffer, begin: number): void {
+    if (this.#skipping) return
+    this.#kept += chunk.length - begin
+    if (this.#kept <= this.#options.maxEventBytes) {
+      this.#pieces.push(Buffer.from(chunk.subarray(begin)))
+      return
+    }
+    this.#skipping = true
+    this.#pieces = []
+    this.#options.onOverflow()
+  }
+}
