@@ -1,0 +1,53 @@
+/** Absolute deadlines of many calls on one coarse timer: arming a timer per call would cost more than the call's log line. */
+
+import type { Clock } from "../plugin.ts"
+
+export interface Watched {
+  /** Unix milliseconds; `Infinity` = none for now. Read at each scan, so it may change at any time. */
+  readonly deadline: number
+  /** Called once, at the first scan at or after the deadline; the item is no longer watched then. */
+  expire(now: number): void
+}
+
+/** Scans its items every `everyMs`, and only while it has some: an expiry comes up to `everyMs` late, never early. */
+export class Deadlines {
+  readonly #clock: Clock
+  readonly #everyMs: number
+  readonly #items = new Set<Watched>()
+  #cancel: (() => void) | undefined
+
+  constructor(clock: Clock, everyMs: number) {
+    this.#clock = clock
+    this.#everyMs = everyMs
+  }
+
+  /** The answer ends the watch; calling it again, or after the expiry, does nothing. */
+  watch(item: Watched): () => void {
+    this.#items.add(item)
+    if (this.#cancel === undefined) this.#arm()
+    return () => void this.#items.delete(item)
+  }
+
+  /** Forgets all items and the timer. */
+  stop(): void {
+    this.#items.clear()
+    this.#cancel?.()
+    this.#cancel = undefined
+  }
+
+  #arm(): void {
+    this.#cancel = this.#clock.after(this.#everyMs, () => this.#scan())
+  }
+
+  #scan(): void {
+    // Armed again before the expiries, so that one that throws does not end the watch over the others.
+    if (this.#items.size === 0) this.#cancel = undefined
+    else this.#arm()
+    const now = this.#clock.now()
+    for (const item of this.#items) {
+      if (now < item.deadline) continue
+      this.#items.delete(item)
+      item.expire(now)
+    }
+  }
+}
