@@ -1,3 +1,110 @@
-/** Reads gateway.yaml and its catalog. */
+/** Reads gateway.yaml and the catalog that it names, checks both whole, and fills in the defaults. */
+
+import { readFile, stat } from "node:fs/promises"
+import { dirname, resolve } from "node:path"
+import { readCatalog } from "./catalog.ts"
+import type { Config, LoadOptions } from "./config.ts"
+import { readBasePath, readLimits, readListen, readOps, readStore, readTimezone, readUpstream } from "./deployment.ts"
+import type { Field } from "./field.ts"
+import { ConfigError, Problems, problemText } from "./problems.ts"
+import { readBootstrap, readEndpoints, readMounts, readPlugins } from "./product.ts"
+import type { SecretSource } from "./secret.ts"
+import { readVendors } from "./vendors.ts"
+import { readYaml } from "./yaml.ts"
 
 export type * from "./config.ts"
+export { ConfigError } from "./problems.ts"
+
+const topKeys = [
+  "listen",
+  "ops",
+  "base_path",
+  "timezone",
+  "store",
+  "limits",
+  "upstream",
+  "shutdown",
+  "watch",
+  "sandbox",
+  "catalog",
+  "vendors",
+  "plugins",
+  "endpoints",
+  "mounts",
+  "bootstrap",
+]
+
+/**
+ * The configuration of a deployment.
+ *
+ * @param file the path of gateway.yaml; relative paths inside it are relative to it
+ * @throws ConfigError with every problem that was found, each with file, line and column
+ */
+export const loadConfig = async (file: string, options: LoadOptions = {}): Promise<Config> => {
+  const given = { ...options, env: options.env ?? process.env }
+  const problems = new Problems()
+  const path = resolve(file)
+  const top = readYaml(await textOf(path, file), path, problems)
+  const fields = top.fields(topKeys)
+  const catalogField = fields.get("catalog")
+  const catalogPath = resolve(dirname(path), catalogField?.string("the path of a file") ?? "./catalog.yaml")
+  const catalog = readYaml(await textOf(catalogPath, catalogPath, catalogField), catalogPath, problems)
+  const config = readConfig(path, top, catalog, given, [path, catalogPath])
+  problems.check()
+  return config
+}
+
+const textOf = async (path: string, shown: string, named?: Field): Promise<string> => {
+  try {
+    if ((await stat(path)).isFile()) return await readFile(path, "utf8")
+  } catch {
+    // Told below, in the same words whatever the reason.
+  }
+  const at = named?.at ?? { file: shown, line: 1, column: 1 }
+  throw new ConfigError([problemText(at, named?.path ?? "", `expected a file that can be read at ${path}`)])
+}
+
+const readConfig = (
+  file: string,
+  top: Field,
+  catalog: Field,
+  options: LoadOptions,
+  read: readonly string[],
+): Config => {
+  const fields = top.fields(topKeys)
+  const sandbox = fields.get("sandbox")?.boolean() ?? false
+  const source: SecretSource = { env: options.env ?? {}, sandbox, files: new Set(read) }
+  const known = readVendors(fields.get("vendors"), source)
+  return {
+    file,
+    listen: readListen(fields.get("listen"), options, top),
+    ops: readOps(fields.get("ops"), options, source),
+    basePath: readBasePath(fields.get("base_path")),
+    timezone: readTimezone(fields.get("timezone")),
+    store: readStore(fields.get("store"), file, source),
+    limits: readLimits(fields.get("limits")),
+    upstream: readUpstream(fields.get("upstream")),
+    shutdownMs: fields.get("shutdown")?.duration() ?? 30_000,
+    watch: fields.get("watch")?.boolean() ?? false,
+    sandbox,
+    vendors: known.vendors,
+    plugins: readPlugins(fields.get("plugins")),
+    endpoints: readEndpoints(fields.get("endpoints")),
+    mounts: readMounts(fields.get("mounts")),
+    bootstrap: readBootstrap(fields.get("bootstrap"), sandbox),
+    catalog: readCatalog(catalog, known),
+    files: [...source.files],
+  }
+}
+
+/** The keys of gateway.yaml that differ and that a running process cannot change. */
+export const needsRestart = (before: Config, after: Config): string[] =>
+  Object.entries(restartOnly).flatMap(([key, part]) => (part(before) === part(after) ? [] : [key]))
+
+const restartOnly: Readonly<Record<string, (config: Config) => string>> = {
+  listen: config => JSON.stringify(config.listen),
+  ops: config => JSON.stringify([config.ops, config.ops.token?.reveal()]),
+  base_path: config => config.basePath,
+  store: config => JSON.stringify([config.store, config.store.kind === "redis" ? config.store.url.reveal() : ""]),
+  sandbox: config => String(config.sandbox),
+}

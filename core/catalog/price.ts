@@ -34,6 +34,8 @@ interface Term {
   /** What the line charges for; `undefined`: a table row or the vendor's own cost. */
   readonly bucket?: Bucket
   readonly rate?: Rate
+  /** Charged only when the vendor does not tell its cost: `requests` beside `vendor_cost`. */
+  readonly instead?: true
   readonly line: PriceLine
 }
 
@@ -94,6 +96,7 @@ const amount = (term: Term, quantity: number, sheet: Sheet, input: PriceInput): 
 
 const quantityOf = (term: Term, input: PriceInput): number => {
   const { line } = term
+  if (term.instead === true && input.usage.cost_dollars !== undefined) return 0
   if (term.bucket !== undefined) return countOf(input.usage, term.bucket)
   if (line.kind === "vendor_cost") return positive(input.usage.cost_dollars)
   if (line.kind === "table" && line.times !== undefined) return multiplier(line.times, input)
@@ -132,7 +135,7 @@ const shown = (value: unknown): string => (value === undefined ? "(absent)" : St
 const boundOf = (card: PriceCard, input: PriceInput): PriceBound => {
   if (input.dearest === true && card.when.length > 0) return "maximum"
   const costUnknown = input.usage.cost_dollars === undefined && card.lines.some(line => line.kind === "vendor_cost")
-  return costUnknown ? "minimum" : "exact"
+  return costUnknown ? "approximate" : "exact"
 }
 
 // ---- which row of `when` ----
@@ -177,7 +180,10 @@ const applied = (lines: readonly PriceLine[], row: PriceRow): readonly PriceLine
 
 const sheetOf = (lines: readonly PriceLine[], row?: PriceRow): Sheet => {
   const times = row?.times
-  const own = lines.map(line => termOf(line, line.item, times))
+  const byCost = lines.some(line => line.kind === "vendor_cost")
+  const own = lines
+    .map(line => termOf(line, line.item, times))
+    .map(term => (byCost && term.bucket === "requests" ? { ...term, instead: true as const } : term))
   const borrowed = [...fallbacks].flatMap(([bucket, from]) => {
     const line = lines.find(one => one.item === from)
     return line === undefined || lines.some(one => one.item === bucket) ? [] : [termOf(line, bucket, times)]
@@ -185,11 +191,14 @@ const sheetOf = (lines: readonly PriceLine[], row?: PriceRow): Sheet => {
   const terms = [...own, ...borrowed]
   return {
     terms,
-    unpriced: coversAll(lines) ? [] : buckets.filter(bucket => !terms.some(term => term.bucket === bucket)),
+    unpriced: coversAll(lines) ? [] : consumed.filter(bucket => !terms.some(term => term.bucket === bucket)),
     ...(row === undefined ? {} : { condition: row.if }),
     ...(times === undefined ? {} : { times }),
   }
 }
+
+/** A request is the call itself: without a price of its own it consumes nothing. */
+const consumed: readonly Bucket[] = buckets.filter(bucket => bucket !== "requests")
 
 /** A flat price, a table and the vendor's own cost pay for whatever the call used. */
 const coversAll = (lines: readonly PriceLine[]): boolean =>

@@ -1,0 +1,63 @@
+/** Whether a price card has a row for everything that a client may ask for. */
+
+import type { JsonSchema, PriceCard, PriceLine } from "../offer.ts"
+
+type Table = Extract<PriceLine, { kind: "table" }>
+
+/** More combinations than this are a schema that should not be priced by a table. */
+const mostCombinations = 10_000
+const mostIntegers = 1000
+
+/**
+ * What a card's tables leave unpriced, in words; empty when every combination of the parameters has a row.
+ *
+ * @param parameters the model's JSON Schema; a parameter of a table needs a default and a finite set of values
+ */
+export const uncovered = (card: PriceCard, parameters: JsonSchema | undefined): readonly string[] => {
+  const lines = [...card.lines, ...card.when.flatMap(row => row.lines)]
+  return lines.flatMap(line => (line.kind === "table" ? gaps(line, propertiesOf(parameters)) : []))
+}
+
+const gaps = (table: Table, properties: ReadonlyMap<string, JsonSchema>): readonly string[] => {
+  const faults = [
+    ...table.keys.flatMap(key => keyFault(key, properties.get(key))),
+    ...timesFault(table.times, properties),
+  ]
+  if (faults.length > 0) return faults.map(fault => `${table.item}: ${fault}`)
+  const combinations = table.keys.reduce<readonly (readonly string[])[]>(
+    (rows, key) =>
+      rows.flatMap(row => valuesOf(properties.get(key)!)!.map(value => [...row, value])).slice(0, mostCombinations),
+    [[]],
+  )
+  return combinations
+    .filter(values => !table.rows.has(values.join("\n")))
+    .map(values => `${table.item}: no row for ${table.keys.map((key, index) => `${key} ${values[index]}`).join(", ")}`)
+}
+
+const keyFault = (key: string, schema: JsonSchema | undefined): readonly string[] => {
+  if (schema === undefined) return [`parameter ${key} is not declared`]
+  if (valuesOf(schema) === undefined) return [`parameter ${key} has no finite set of values`]
+  return schema.default === undefined ? [`parameter ${key} has no default`] : []
+}
+
+const timesFault = (name: string | undefined, properties: ReadonlyMap<string, JsonSchema>): readonly string[] => {
+  if (name === undefined) return []
+  const schema = properties.get(name)
+  if (schema === undefined) return [`parameter ${name} is not declared`]
+  return Number.isFinite(Number(schema.default)) ? [] : [`parameter ${name} has no number as its default`]
+}
+
+const valuesOf = (schema: JsonSchema): readonly string[] | undefined => {
+  if (Array.isArray(schema.enum)) return schema.enum.map(String)
+  if (schema.const !== undefined) return [String(schema.const)]
+  if (schema.type === "boolean") return ["true", "false"]
+  const { minimum, maximum } = schema
+  if (schema.type !== "integer" || typeof minimum !== "number" || typeof maximum !== "number") return undefined
+  if (maximum - minimum >= mostIntegers) return undefined
+  return Array.from({ length: maximum - minimum + 1 }, (_, index) => String(minimum + index))
+}
+
+const propertiesOf = (schema: JsonSchema | undefined): ReadonlyMap<string, JsonSchema> => {
+  const properties = schema?.properties
+  return typeof properties === "object" && properties !== null ? new Map(Object.entries(properties)) : new Map()
+}

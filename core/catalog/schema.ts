@@ -1,0 +1,200 @@
+/** JSON Schema by ajv, with problems in the words of the specification's 422 body. */
+
+import { createRequire } from "node:module"
+import type { Ajv as AjvClass, ErrorObject, Options, ValidateFunction } from "ajv"
+import type { FormatsPlugin } from "ajv-formats"
+import { LRUCache } from "lru-cache"
+import type { JsonSchema } from "../offer.ts"
+
+/** One item of the 422 body (specification, section 2). */
+export interface Problem {
+  readonly loc: readonly (string | number)[]
+  readonly msg: string
+  readonly type: string
+  readonly input?: unknown
+  readonly ctx?: Readonly<Record<string, unknown>>
+}
+
+// Both packages are CommonJS whose types and values disagree about their default under `nodenext`.
+const load = createRequire(import.meta.url)
+const { Ajv } = load("ajv") as { Ajv: new (options: Options) => AjvClass }
+const addFormats = load("ajv-formats") as FormatsPlugin
+
+const validator = (options: Options): AjvClass => {
+  const ajv = new Ajv({ allErrors: true, strict: false, verbose: true, allowUnionTypes: true, ...options })
+  addFormats(ajv)
+  return ajv
+}
+const checking = validator({})
+const filling = validator({ useDefaults: true })
+
+/** Plugins and reloads bring new schemas; what nobody asks for any more is forgotten. */
+const cacheSize = 500
+const compiled = new LRUCache<JsonSchema, ValidateFunction>({
+  max: cacheSize,
+  dispose: (_, schema) => void checking.removeSchema(schema),
+})
+
+/**
+ * A check of a whole value; an empty list means that it fits.
+ *
+ * @param place the first step of every `loc`
+ * @throws Error when the schema itself is broken
+ */
+export const compileSchema = (
+  schema: JsonSchema,
+  place: "body" | "query" = "body",
+): ((value: unknown) => readonly Problem[]) => {
+  const validate = compiled.get(schema) ?? checking.compile(schema)
+  compiled.set(schema, validate)
+  return value => (validate(value) ? [] : problemsOf(validate.errors, [place]))
+}
+
+/** Options with the schema's defaults filled in (the value given is not changed), and what is wrong with them. */
+export const validateOptions = (
+  schema: JsonSchema,
+  value: unknown,
+): { readonly value: unknown; readonly problems: readonly Problem[] } => {
+  const copy: unknown = structuredClone(value)
+  const validate = filling.compile(schema)
+  const fits = validate(copy)
+  filling.removeSchema(schema)
+  return { value: copy, problems: fits ? [] : problemsOf(validate.errors, []) }
+}
+
+/** What makes a schema unusable, in words. */
+export const schemaFault = (schema: JsonSchema): string | undefined =>
+  checking.validateSchema(schema) === true ? undefined : checking.errorsText(checking.errors)
+
+// ---- ajv's errors in the specification's words ----
+
+/** Keywords that only say that something below failed: the branch that failed says it better. */
+const silent = new Set(["if", "not", "propertyNames"])
+
+const problemsOf = (errors: ValidateFunction["errors"], prefix: readonly string[]): readonly Problem[] =>
+  (errors ?? []).filter(error => !silent.has(error.keyword)).map(error => problemOf(error, prefix))
+
+interface Wording {
+  readonly type: string
+  readonly msg: string
+  readonly ctx?: Readonly<Record<string, unknown>>
+  /** A field named by the error, below the place of the value. */
+  readonly below?: string
+}
+
+const problemOf = (error: ErrorObject, prefix: readonly string[]): Problem => {
+  const { type, msg, ctx, below } = (wordings[error.keyword] ?? otherwise)(error)
+  const loc = [...prefix, ...steps(error.instancePath), ...(below === undefined ? [] : [below])]
+  const input = below === undefined || type === "missing" ? error.data : fieldOf(error.data, below)
+  return {
+    loc,
+    msg,
+    type,
+    ...(input === undefined ? {} : { input: shortened(input) }),
+    ...(ctx === undefined ? {} : { ctx }),
+  }
+}
+
+/** `/messages/0/role`: numbers are indexes of lists, as far as a pointer can tell. */
+const steps = (pointer: string): readonly (string | number)[] =>
+  pointer
+    .split("/")
+    .slice(1)
+    .map(step => (/^(0|[1-9]\d{0,8})$/.test(step) ? Number(step) : step.replaceAll("~1", "/").replaceAll("~0", "~")))
+
+const fieldOf = (data: unknown, name: string): unknown =>
+  typeof data === "object" && data !== null && Object.hasOwn(data, name)
+    ? (data as Record<string, unknown>)[name]
+    : undefined
+
+/** The value is echoed so that the client finds its mistake, never as a way to fill an answer or a log. */
+const shortened = (input: unknown): unknown => {
+  if (typeof input === "string") return input.length > 200 ? `${input.slice(0, 200)}...` : input
+  if (typeof input !== "object" || input === null) return input
+  return Array.isArray(input) ? `a list of ${input.length}` : "an object"
+}
+
+const typeWords: Readonly<Record<string, readonly [type: string, name: string]>> = {
+  string: ["string_type", "string"],
+  integer: ["int_type", "integer"],
+  number: ["float_type", "number"],
+  boolean: ["bool_type", "boolean"],
+  array: ["list_type", "list"],
+  object: ["dict_type", "object"],
+  null: ["none_required", "null"],
+}
+
+const typed = ({ params }: ErrorObject): Wording => {
+  const names = [params.type as string | string[]].flat()
+  if (names.length > 1) return { type: "union_type", msg: `Input should be one of: ${names.join(", ")}` }
+  const [type, name] = typeWords[names[0]!] ?? ["value_error", names[0]!]
+  return { type, msg: `Input should be a valid ${name}` }
+}
+
+const literal = (values: readonly unknown[]): Wording => {
+  const expected = values.map(value => (typeof value === "string" ? `'${value}'` : String(value))).join(", ")
+  return {
+    type: "literal_error",
+    msg: `Input should be ${values.length === 1 ? "" : "one of "}${expected}`,
+    ctx: { expected },
+  }
+}
+
+const limits: Readonly<Record<string, readonly [type: string, words: string, name: string]>> = {
+  minimum: ["greater_than_equal", "greater than or equal to", "ge"],
+  maximum: ["less_than_equal", "less than or equal to", "le"],
+  exclusiveMinimum: ["greater_than", "greater than", "gt"],
+  exclusiveMaximum: ["less_than", "less than", "lt"],
+  multipleOf: ["multiple_of", "a multiple of", "multiple_of"],
+}
+
+const limited = ({ keyword, params }: ErrorObject): Wording => {
+  const [type, words, name] = limits[keyword]!
+  const bound: unknown = params.limit ?? params.multipleOf
+  return { type, msg: `Input should be ${words} ${bound}`, ctx: { [name]: bound } }
+}
+
+const sized =
+  (type: string, words: string, name: string) =>
+  ({ params }: ErrorObject): Wording => ({
+    type,
+    msg: `Input should have ${words} ${params.limit}`,
+    ctx: { [name]: params.limit },
+  })
+
+const otherwise = (error: ErrorObject): Wording => ({ type: "value_error", msg: error.message ?? "Input is not valid" })
+
+const wordings: Readonly<Record<string, (error: ErrorObject) => Wording>> = {
+  required: ({ params }) => ({ type: "missing", msg: "Field required", below: params.missingProperty }),
+  dependentRequired: ({ params }) => ({ type: "missing", msg: "Field required", below: params.missingProperty }),
+  additionalProperties: ({ params }) => ({
+    type: "extra_forbidden",
+    msg: "Extra inputs are not permitted",
+    below: params.additionalProperty,
+  }),
+  unevaluatedProperties: ({ params }) => ({
+    type: "extra_forbidden",
+    msg: "Extra inputs are not permitted",
+    below: params.unevaluatedProperty,
+  }),
+  type: typed,
+  enum: ({ params }) => literal(params.allowedValues),
+  const: ({ params }) => literal([params.allowedValue]),
+  minimum: limited,
+  maximum: limited,
+  exclusiveMinimum: limited,
+  exclusiveMaximum: limited,
+  multipleOf: limited,
+  minLength: sized("string_too_short", "a length of at least", "min_length"),
+  maxLength: sized("string_too_long", "a length of at most", "max_length"),
+  minItems: sized("too_short", "a number of items of at least", "min_length"),
+  maxItems: sized("too_long", "a number of items of at most", "max_length"),
+  minProperties: sized("too_short", "a number of fields of at least", "min_length"),
+  maxProperties: sized("too_long", "a number of fields of at most", "max_length"),
+  pattern: ({ params }) => ({
+    type: "string_pattern_mismatch",
+    msg: `String should match pattern '${params.pattern}'`,
+    ctx: { pattern: params.pattern },
+  }),
+  format: ({ params }) => ({ type: "value_error", msg: `Input should be a valid ${params.format}` }),
+}
