@@ -13,7 +13,8 @@ export interface Organisation {
   readonly models: "all" | readonly string[]
   /** Models taken away from `"all"`. */
   readonly disabled: readonly string[]
-  readonly overlay?: string
+  /** The price overlay of the catalog; in a change, `undefined` takes it away. */
+  readonly overlay?: string | undefined
 }
 
 /** Whose call it is: what a ledger row names. */
