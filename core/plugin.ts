@@ -236,7 +236,6 @@ export interface RelayDraft extends DraftBase {
 export interface StreamDraft extends DraftBase {
   readonly verb: "stream"
   readonly body: string | Buffer
-  readonly contentType: string
   /** Returns the bytes for the client ("" = nothing). A throw ends the stream with the dialect's error. */
   push(event: import("./adapter.ts").StreamEvent): string | Buffer
   end(): string
@@ -278,8 +277,6 @@ export interface Call {
   watch(watcher: Watcher): void
   onBill(billing: Billing): void
   exchange(prepare: (target: Target) => Draft | Promise<Draft>): Promise<Outcome>
-  /** Joins the client's WebSocket with the vendor's (upgrade routes). */
-  tunnel(target: Target, path: string): Promise<Outcome>
 }
 
 // ---- the host ----
@@ -309,13 +306,18 @@ export interface Histogram {
   child(...labels: string[]): { observe(seconds: number): void }
 }
 
+/** A metric of the product's own table: use the verb that its type has. */
+export interface ProductMetric {
+  child(...labels: string[]): { add(value?: number): void; set(value: number): void; observe(seconds: number): void }
+}
+
 /** Registers metrics. A plugin's own names get the prefix `tollgate_plugin_<plugin>_`. */
 export interface Metrics {
   counter(name: string, help: string, labels?: readonly string[]): Counter
   gauge(name: string, help: string, labels?: readonly string[]): Gauge
   histogram(name: string, help: string, labels: readonly string[], buckets: readonly number[]): Histogram
   /** A metric of the product's own table (`core/observe/meters.ts`), by its name without the prefix. */
-  product(name: string): Counter & Gauge & Histogram
+  product(name: string): ProductMetric
 }
 
 /** Credits set aside for one call. Renewed by the ledger until it ends. */

@@ -1,0 +1,55 @@
+/** What a call is billed by, at its one moment of billing: vendor-reported usage, counted output, or nothing. */
+
+import type { UsageReport } from "../adapter.ts"
+import { buckets, type Usage } from "../offer.ts"
+import type { Bill } from "../plugin.ts"
+
+/**
+ * How the upstream's part ended. `delivered`: whole; `broken`: the vendor died midway; `cancelled`: we stopped reading
+ * (client left, drain limit, shutdown).
+ */
+export type UpstreamEnd = "delivered" | "broken" | "cancelled"
+
+/** UTF-8 bytes of output text for one counted token. */
+const bytesPerToken = 3.5
+
+const counted = (outputBytes: number): number => Math.ceil(outputBytes / bytesPerToken)
+
+const isPositive = (usage: Usage | undefined): usage is Usage =>
+  usage !== undefined && ((usage.cost_dollars ?? 0) > 0 || buckets.some(bucket => (usage[bucket] ?? 0) > 0))
+
+const hasInput = (usage: Usage): boolean =>
+  (usage.input ?? 0) + (usage.cache_read ?? 0) + (usage.cache_write_5m ?? 0) + (usage.cache_write_1h ?? 0) > 0
+
+/**
+ * @param estimated the input that the hold was sized by
+ * @returns the bill, or `undefined` when the hold is to be released; `missing` when output was seen without usage
+ */
+export const billFor = (
+  report: UsageReport,
+  end: UpstreamEnd,
+  estimated: Usage,
+): { readonly bill: Bill | undefined; readonly missing: boolean } => {
+  const tier = report.serviceTier === undefined ? {} : { serviceTier: report.serviceTier }
+  const reported = isPositive(report.usage) ? report.usage : undefined
+  if (end === "cancelled") return { bill: cancelled(report, reported, estimated, tier), missing: false }
+  if (reported !== undefined) return { bill: { usage: reported, source: "vendor", ...tier }, missing: false }
+  if (end === "broken" || report.outputBytes === 0) return { bill: undefined, missing: false }
+  return {
+    bill: { usage: { ...estimated, output: counted(report.outputBytes) }, source: "counted", ...tier },
+    missing: true,
+  }
+}
+
+/** Vendors bill what they generated: the input that they reported (else the estimate) and the output that we saw. */
+const cancelled = (
+  report: UsageReport,
+  reported: Usage | undefined,
+  estimated: Usage,
+  tier: { serviceTier?: string },
+): Bill | undefined => {
+  if (reported === undefined && report.outputBytes === 0) return undefined
+  const input = reported !== undefined && hasInput(reported) ? reported : { ...estimated, ...reported }
+  const output = Math.max(reported?.output ?? 0, counted(report.outputBytes))
+  return { usage: { ...input, output }, source: "counted", ...tier }
+}

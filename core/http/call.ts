@@ -1,0 +1,254 @@
+/** One call from its head to its last byte: what plugins see of it, and its one moment of billing. */
+
+import { randomUUID } from "node:crypto"
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
+import type { UsageReport } from "../adapter.ts"
+import { GatewayError } from "../errors.ts"
+import type { Target, Usage } from "../offer.ts"
+import type { Bill, Billing, Body, Call, Draft, Facts, Outcome, Watcher } from "../plugin.ts"
+import type { UsageSource } from "../state/store.ts"
+import { billFor, type UpstreamEnd } from "./billing.ts"
+import { type ByteBudget, receiveBody } from "./body.ts"
+import { ClientSide } from "./client.ts"
+import { makeOutcome } from "./outcome.ts"
+import type { CompiledRoute } from "./pipeline.ts"
+
+/** What every call of a process shares. */
+export interface CallContext {
+  readonly now: () => number
+  readonly budget: ByteBudget
+  readonly sandbox: boolean
+  /** The most that a body may have when no step says otherwise. */
+  readonly bodyMaxBytes: number
+  onUsageMissing(call: GatewayCall, target: Target): void
+}
+
+/** What one bill came to. */
+export interface Billed {
+  readonly usage?: Usage
+  readonly source: UsageSource
+  readonly micros?: number
+}
+
+const unbilled: Billed = { source: "none" }
+
+export class GatewayCall implements Call {
+  readonly id = randomUUID()
+  readonly compiled: CompiledRoute
+  readonly params: Readonly<Record<string, string>>
+  readonly startedAt: number
+  readonly startedTick = performance.now()
+  readonly request: IncomingMessage
+  readonly client: ClientSide
+  readonly watchers: Watcher[] = []
+  /** Milliseconds waited for the vendor so far. */
+  upstreamMs = 0
+  /** Since when a step of the pipeline is at work; `Infinity` while it waits for `next()`, a body or an exchange. */
+  stepSince = Number.POSITIVE_INFINITY
+  /** Set by the exchange while it runs: how a stop (deadline, shutdown) reaches the upstream. */
+  onStop: ((error: GatewayError) => void) | undefined
+  stopped: GatewayError | undefined
+  readonly #context: CallContext
+  readonly #target: string
+  readonly #facts: Partial<Facts> = {}
+  readonly #head: string[] = []
+  #billing: Billing | undefined
+  #billed = false
+  #body: Promise<Body> | undefined
+  #bodyDone: (() => void) | undefined
+  #query: URLSearchParams | undefined
+  #left: AbortController | undefined
+  #stop: AbortController | undefined
+
+  constructor(
+    context: CallContext,
+    compiled: CompiledRoute,
+    params: Readonly<Record<string, string>>,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ) {
+    this.#context = context
+    this.compiled = compiled
+    this.params = params
+    this.request = request
+    this.client = new ClientSide(response)
+    this.startedAt = context.now()
+    this.#target = request.url as string
+  }
+
+  get route(): CompiledRoute["route"] {
+    return this.compiled.route
+  }
+
+  get method(): string {
+    return this.request.method as string
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return this.request.headers
+  }
+
+  get query(): URLSearchParams {
+    this.#query ??= new URLSearchParams(this.rawQuery)
+    return this.#query
+  }
+
+  /** The query as it stands in the request line, without `?`. */
+  get rawQuery(): string {
+    const mark = this.#target.indexOf("?")
+    return mark === -1 ? "" : this.#target.slice(mark + 1)
+  }
+
+  get left(): AbortSignal {
+    if (this.#left === undefined) {
+      this.#left = new AbortController()
+      if (this.client.gone) this.#left.abort()
+    }
+    return this.#left.signal
+  }
+
+  get stop(): AbortSignal {
+    this.#stop ??= new AbortController()
+    if (this.stopped !== undefined) this.#stop.abort(this.stopped)
+    return this.#stop.signal
+  }
+
+  /** The client went away. */
+  leave(): void {
+    this.#left?.abort()
+  }
+
+  /** Ends the call from outside: its upstream is cancelled, its client told. */
+  stopWith(error: GatewayError): void {
+    if (this.stopped !== undefined) return
+    this.stopped = error
+    this.#stop?.abort(error)
+    this.onStop?.(error)
+  }
+
+  get<K extends keyof Facts>(fact: K): Facts[K] {
+    const value = this.#facts[fact]
+    if (value === undefined) throw new Error(`the fact "${fact}" is not set on ${this.route.path}`)
+    return value as Facts[K]
+  }
+
+  find<K extends keyof Facts>(fact: K): Facts[K] | undefined {
+    return this.#facts[fact]
+  }
+
+  set<K extends keyof Facts>(fact: K, value: Facts[K]): Facts[K] {
+    if (this.#facts[fact] !== undefined) throw new Error(`the fact "${fact}" is set twice on ${this.route.path}`)
+    this.#facts[fact] = value
+    return value
+  }
+
+  body(): Promise<Body> {
+    this.#body ??= this.#receive()
+    return this.#body
+  }
+
+  async #receive(): Promise<Body> {
+    const since = this.stepSince
+    this.stepSince = Number.POSITIVE_INFINITY // a slow upload is the server's request timeout's business
+    const { bytes, done } = await receiveBody(this.request, {
+      maxBytes: this.find("bodyMaxBytes") ?? this.#context.bodyMaxBytes,
+      budget: this.#context.budget,
+    })
+    this.#bodyDone = done
+    if (since !== Number.POSITIVE_INFINITY) this.stepSince = this.#context.now()
+    return this.compiled.readBody(bytes)
+  }
+
+  header(name: string, value: string): void {
+    this.#head.push(name, value)
+  }
+
+  /** The fields that every head carries. */
+  headFields(): string[] {
+    const total = performance.now() - this.startedTick
+    const fields = [
+      "x-request-id",
+      this.id,
+      "server-timing",
+      `gateway;dur=${Math.max(0, total - this.upstreamMs).toFixed(2)}, upstream;dur=${this.upstreamMs.toFixed(2)}`,
+    ]
+    if (this.#context.sandbox) fields.push("x-sandbox", "true")
+    fields.push(...this.#head)
+    return fields
+  }
+
+  async reply(
+    status: number,
+    body: string | Buffer | object,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Outcome> {
+    const fields = this.headFields()
+    const isText = typeof body === "string" || Buffer.isBuffer(body)
+    const bytes =
+      typeof body === "string" ? Buffer.from(body) : Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body))
+    const names = Object.keys(headers)
+    if (!isText && !names.includes("content-type")) fields.push("content-type", "application/json")
+    for (const name of names) fields.push(name, headers[name] as string)
+    fields.push("content-length", String(bytes.length))
+    this.client.head(status, fields)
+    await this.client.end(bytes)
+    return makeOutcome({
+      end: this.client.gone ? "abandoned" : "delivered",
+      status,
+      attempts: [],
+      source: "none",
+      bytesOut: this.client.bytesOut,
+      upstreamMs: this.upstreamMs,
+      streamed: false,
+    })
+  }
+
+  watch(watcher: Watcher): void {
+    this.watchers.push(watcher)
+  }
+
+  onBill(billing: Billing): void {
+    if (this.#billing !== undefined) throw new Error(`two steps bill ${this.route.path}`)
+    this.#billing = billing
+  }
+
+  exchange(prepare: (target: Target) => Draft | Promise<Draft>): Promise<Outcome> {
+    this.stepSince = Number.POSITIVE_INFINITY // the vendor has deadlines of its own
+    return this.compiled.exchange(this, prepare)
+  }
+
+  /** Settles or releases, once: by what was reported, by how the upstream ended. */
+  async bill(report: UsageReport, end: UpstreamEnd, target: Target): Promise<Billed> {
+    const { bill, missing } = billFor(report, end, this.find("quote")?.estimated ?? {})
+    if (missing && this.#billing !== undefined) this.#context.onUsageMissing(this, target)
+    if (bill === undefined) {
+      await this.release()
+      return unbilled
+    }
+    return this.#settle(bill)
+  }
+
+  async #settle(bill: Bill): Promise<Billed> {
+    if (this.#billing === undefined || this.#billed) return { usage: bill.usage, source: bill.source }
+    this.#billed = true
+    const settled = await this.#billing.settle(bill)
+    return { usage: bill.usage, source: bill.source, ...(settled.durable ? { micros: settled.micros } : {}) }
+  }
+
+  async release(): Promise<void> {
+    if (this.#billing === undefined || this.#billed) return
+    this.#billed = true
+    await this.#billing.release()
+  }
+
+  /** Gives the body's bytes back to the budget. Nothing of the call runs after. */
+  done(): void {
+    this.#bodyDone?.()
+  }
+
+  /** Throws when the client left or the call was stopped: nothing should be begun any more. */
+  assertWanted(): void {
+    if (this.stopped !== undefined) throw this.stopped
+    if (this.client.gone) throw new GatewayError("client_left", "The client left.")
+  }
+}

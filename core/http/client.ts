@@ -1,0 +1,73 @@
+/** The client's side of a call: the head and the bytes that go out, and the moment when nobody is there any more. */
+
+import type { ServerResponse } from "node:http"
+
+export class ClientSide {
+  readonly #response: ServerResponse
+  #onGone: (() => void)[] = []
+  #onDrain: (() => void) | undefined
+  #gone = false
+  bytesOut = 0
+
+  constructor(response: ServerResponse) {
+    this.#response = response
+    response.on("close", () => {
+      if (response.writableFinished) return
+      this.#gone = true
+      for (const listener of this.#onGone) listener()
+    })
+    response.on("error", () => {}) // a reset shows as close; without a listener it would end the process
+  }
+
+  get gone(): boolean {
+    return this.#gone
+  }
+
+  get headSent(): boolean {
+    return this.#response.headersSent
+  }
+
+  /** Called when the client leaves before the end of the answer; at once when it left already. */
+  onGone(listener: () => void): void {
+    this.#onGone.push(listener)
+    if (this.#gone) listener()
+  }
+
+  /** Called whenever a client that was slow has read enough for more. */
+  onDrain(listener: () => void): void {
+    if (this.#onDrain === undefined) this.#response.on("drain", () => this.#onDrain?.())
+    this.#onDrain = listener
+  }
+
+  /** @param fields name, value, name, value ... */
+  head(status: number, fields: string[]): void {
+    if (!this.#gone) this.#response.writeHead(status, fields)
+  }
+
+  /** Sends the head now, before any byte of the body. */
+  flush(): void {
+    if (!this.#gone) this.#response.flushHeaders()
+  }
+
+  /** False when the client should be given time (`onDrain`). */
+  write(chunk: Buffer | string): boolean {
+    if (this.#gone) return true
+    this.bytesOut += typeof chunk === "string" ? Buffer.byteLength(chunk) : chunk.length
+    return this.#response.write(chunk)
+  }
+
+  /** Resolves when the last byte is handed over, or the client is gone. */
+  end(chunk?: Buffer | string): Promise<void> {
+    if (this.#gone) return Promise.resolve()
+    if (chunk !== undefined) this.bytesOut += typeof chunk === "string" ? Buffer.byteLength(chunk) : chunk.length
+    return new Promise(resolve => {
+      this.#onGone.push(resolve)
+      this.#response.end(chunk, () => resolve())
+    })
+  }
+
+  /** Ends a cut answer as what it is: the client must not take it for whole. */
+  cut(): void {
+    this.#response.destroy()
+  }
+}

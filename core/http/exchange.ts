@@ -1,0 +1,222 @@
+/** Tries the candidates of a call in order until one answers: secrets, fallbacks, retries, the breaker. */
+
+import type { Adapter, Dialect } from "../adapter.ts"
+import { GatewayError } from "../errors.ts"
+import type { Target, Vendor } from "../offer.ts"
+import type { Attempt, Call, Clock, Draft, Metrics, Outcome } from "../plugin.ts"
+import { AttemptRun, type Failure, type Result } from "./attempt.ts"
+import type { Breaker } from "./breaker.ts"
+import type { GatewayCall } from "./call.ts"
+import type { Drains } from "./drains.ts"
+import { errorOf, mayPass, reasonOf, verdictOf } from "./failure.ts"
+import type { FieldFilter } from "./fields.ts"
+import { makeOutcome } from "./outcome.ts"
+import { type Candidate, outgoing } from "./outgoing.ts"
+import type { Upstream, Wheel } from "./upstream.ts"
+
+/** All attempts of one call together; more would keep a client waiting for what is broken. */
+const attemptsMax = 4
+/** Between two tries with the same secret. */
+const backoff = { firstMs: 100, mostMs: 2_000 }
+
+/** The vendors of one generation, by name. */
+export interface VendorTable {
+  vendor(name: string): Vendor
+  adapter(vendor: string): Adapter
+  filter(vendor: string): FieldFilter
+  dialect(name: string): Dialect
+}
+
+/** What belongs to the process. */
+export interface ExchangeContext {
+  readonly upstream: Upstream
+  readonly breaker: Breaker
+  readonly drains: Drains
+  readonly clock: Clock
+  readonly wheel: Wheel
+  readonly random: () => number
+  readonly metrics: Metrics
+}
+
+interface Failed {
+  readonly failure: Failure
+  readonly candidate: Candidate
+  readonly draft: Draft
+}
+
+export class Exchange {
+  readonly #call: GatewayCall
+  readonly #prepare: Parameters<Call["exchange"]>[0]
+  readonly #table: VendorTable
+  readonly #context: ExchangeContext
+  readonly #tried: Attempt[] = []
+  #last: Failed | undefined
+
+  constructor(
+    call: GatewayCall,
+    prepare: Parameters<Call["exchange"]>[0],
+    table: VendorTable,
+    context: ExchangeContext,
+  ) {
+    this.#call = call
+    this.#prepare = prepare
+    this.#table = table
+    this.#context = context
+  }
+
+  async run(): Promise<Outcome> {
+    for (const candidate of this.#candidates()) {
+      if (this.#last !== undefined && !this.#goesOn(this.#last.failure)) break
+      const draft = await this.#prepare(candidate.target)
+      if (draft.secret !== undefined && draft.secret !== candidate.secret.name) continue
+      if (!this.#context.breaker.claim(candidate.vendor, candidate.secret)) continue
+      await this.#passOver(candidate)
+      const outcome = (await this.#attempt(candidate, draft)) ?? (await this.#changed(candidate))
+      if (outcome !== undefined) return outcome
+    }
+    if (this.#last === undefined) throw this.#nobody()
+    return this.#refuse(this.#last)
+  }
+
+  /** Every pair of target and secret, best first; a single one gets a second chance. */
+  *#candidates(): Generator<Candidate> {
+    const principal = this.#call.find("principal")
+    const affinity = principal === undefined ? "" : `${principal.organisation}/${principal.member}`
+    const pairs = this.#call.get("plan").flatMap(target => {
+      const vendor = this.#table.vendor(target.vendor)
+      return this.#context.breaker.order(vendor, affinity).map(secret => ({ target, vendor, secret }))
+    })
+    yield* pairs
+    if (pairs.length === 1) yield pairs[0] as Candidate
+  }
+
+  #goesOn(failure: Failure): boolean {
+    const { client, stopped, route } = this.#call
+    if (client.gone || stopped !== undefined || this.#tried.length >= attemptsMax) return false
+    return mayPass(failure, route.charge !== "acceptance")
+  }
+
+  async #attempt(candidate: Candidate, draft: Draft): Promise<Outcome | undefined> {
+    this.#call.assertWanted()
+    const result = await this.#send(candidate, draft)
+    const { breaker } = this.#context
+    if ("outcome" in result) {
+      const { end } = result.outcome
+      breaker.report(
+        candidate.vendor,
+        candidate.secret,
+        end === "delivered" ? "ok" : end === "broken" ? "failed" : "unknown",
+      )
+      return result.outcome
+    }
+    const { failure } = result
+    breaker.report(candidate.vendor, candidate.secret, verdictOf(failure), failure.fault?.retryAfterMs)
+    this.#tried.push(failure.attempt)
+    this.#last = { failure, candidate, draft }
+    return undefined
+  }
+
+  /** The draft itself may know a change that the vendor would take, once. */
+  async #changed(candidate: Candidate): Promise<Outcome | undefined> {
+    const { failure, draft } = this.#last as Failed
+    const changed = failure.fault?.kind === "invalid" ? draft.retry?.(failure.fault) : undefined
+    return changed === undefined ? undefined : this.#attempt(candidate, changed)
+  }
+
+  async #send(candidate: Candidate, draft: Draft): Promise<Result> {
+    const { vendor, secret, target } = candidate
+    const { upstream, drains, clock, wheel, metrics } = this.#context
+    const call = this.#call
+    const adapter = this.#table.adapter(vendor.name)
+    const filter = this.#table.filter(vendor.name)
+    const dialect = this.#table.dialect(call.route.dialect)
+    const api = adapter.apis[draft.api]
+    if (api === undefined)
+      throw new GatewayError("internal", "Internal error", { cause: `${adapter.name} has no api ${draft.api}` })
+    const request = await outgoing(call, draft, candidate, adapter, filter)
+    const model = call.find("model")?.model.name ?? "other"
+    const run = new AttemptRun({
+      call,
+      draft,
+      target,
+      vendor,
+      secret,
+      adapter,
+      api,
+      filter,
+      before: this.#tried,
+      drains,
+      clock,
+      wheel,
+      streamError: error => dialect.streamError(error, call.id),
+      errorBody: error => JSON.stringify(dialect.render(error, call.id)),
+      onFirstToken: seconds =>
+        metrics.product("tollgate_stream_first_token_seconds").child(vendor.name, model).observe(seconds),
+      onOverflow: () => metrics.product("tollgate_watch_overflow_total").child(vendor.name, "event").add(),
+      onSurprise: kind => metrics.product("tollgate_vendor_surprises_total").child(vendor.name, kind).add(),
+    })
+    run.start(upstream.send(request, run))
+    return run.result
+  }
+
+  /** Counts the step from a failed candidate to the next; waits, jittered, only before the same secret again. */
+  async #passOver(next: Candidate): Promise<void> {
+    if (this.#last === undefined) return
+    const { candidate, failure } = this.#last
+    const { metrics, random } = this.#context
+    const kind =
+      next.target === candidate.target ? "tollgate_upstream_retries_total" : "tollgate_upstream_fallbacks_total"
+    metrics.product(kind).child(candidate.vendor.name, reasonOf(failure)).add()
+    if (next.target !== candidate.target || next.secret !== candidate.secret) return
+    const base = backoff.firstMs * 2 ** (this.#tried.length - 1)
+    await this.#pause(Math.min(backoff.mostMs, Math.max(base * (0.5 + random()), failure.fault?.retryAfterMs ?? 0)))
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise(resolve => {
+      const cancel = this.#context.clock.after(ms, resolve)
+      this.#call.client.onGone(() => {
+        cancel()
+        resolve()
+      })
+    })
+  }
+
+  /** A relay passes the vendor's error on as it stands; everyone else gets the gateway's own words. */
+  async #refuse({ failure, candidate, draft }: Failed): Promise<Outcome> {
+    const { fault, raw } = failure
+    if (fault === undefined) throw failure.error ?? new GatewayError("internal", "Internal error")
+    const secret = candidate.secret.reveal()
+    const leaks = secret !== "" && raw?.body.includes(secret) === true
+    if (leaks) throw errorOf({ ...fault, kind: "account" })
+    if (draft.verb !== "relay" || raw === undefined || fault.kind === "account") throw errorOf(fault)
+    const call = this.#call
+    await call.release()
+    const fields = call.headFields()
+    this.#table.filter(candidate.vendor.name).toClient(raw.fields, secret, fields)
+    fields.push("content-length", String(raw.body.length))
+    call.client.head(raw.status, fields)
+    await call.client.end(raw.body)
+    return makeOutcome({
+      end: "refused",
+      status: raw.status,
+      target: candidate.target,
+      attempts: this.#tried,
+      source: "none",
+      bytesOut: call.client.bytesOut,
+      upstreamMs: call.upstreamMs,
+      streamed: false,
+    })
+  }
+
+  /** Every secret rests: the breaker answers instead of the vendor. */
+  #nobody(): GatewayError {
+    const waits = this.#call
+      .get("plan")
+      .map((target: Target) => this.#context.breaker.restMs(this.#table.vendor(target.vendor)))
+    const seconds = Math.max(1, Math.ceil(Math.min(...waits) / 1000))
+    return new GatewayError("upstream_unavailable", "The model's vendor is not available. Try again later.", {
+      headers: { "retry-after": String(seconds) },
+    })
+  }
+}

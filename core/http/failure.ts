@@ -1,0 +1,60 @@
+/** What a failed attempt means: for the next try, for the secret's health, and for the client. */
+
+import { type Fault, type FaultKind, faultCodes } from "../adapter.ts"
+import { GatewayError } from "../errors.ts"
+import type { Failure } from "./attempt.ts"
+import type { Verdict } from "./breaker.ts"
+import { UpstreamError } from "./upstream.ts"
+
+interface FaultMeaning {
+  /** Another secret or target may do better. */
+  readonly passing: boolean
+  readonly verdict: Verdict
+  /** What the client reads on translated routes; absent: the vendor's own text. */
+  readonly text?: string
+}
+
+const meanings: Readonly<Record<FaultKind, FaultMeaning>> = {
+  account: {
+    passing: true,
+    verdict: "account",
+    text: "The model's vendor refused the gateway's own account. Tell the operator of this gateway.",
+  },
+  invalid: { passing: false, verdict: "ok" },
+  not_found: { passing: false, verdict: "ok" },
+  too_large: { passing: false, verdict: "ok" },
+  content_policy: { passing: false, verdict: "ok" },
+  rate_limited: {
+    passing: true,
+    verdict: "rate_limited",
+    text: "The model's vendor is limiting requests. Try again later.",
+  },
+  overloaded: { passing: true, verdict: "failed", text: "The model's vendor is overloaded. Try again later." },
+  server: { passing: true, verdict: "failed", text: "The model's vendor failed. Try again later." },
+  timeout: { passing: true, verdict: "failed", text: "The model's vendor did not answer in time." },
+}
+
+/** @param repeatable false for a submit: one that may have been received is never sent again */
+export const mayPass = (failure: Failure, repeatable: boolean): boolean => {
+  if (failure.fault !== undefined) return meanings[failure.fault.kind].passing
+  return failure.error instanceof UpstreamError && (repeatable || !failure.error.received)
+}
+
+export const verdictOf = (failure: Failure): Verdict => {
+  if (failure.fault !== undefined) return meanings[failure.fault.kind].verdict
+  return failure.error instanceof UpstreamError ? "failed" : "unknown"
+}
+
+/** The label `reason` of the retry and fallback counters. */
+export const reasonOf = (failure: Failure): string => failure.fault?.kind ?? failure.error?.code ?? "other"
+
+/** The gateway's own words for a vendor's fault (`decisions.md`, "Errors"). */
+export const errorOf = (fault: Fault): GatewayError => {
+  const code = fault.kind === "server" && fault.status === 500 ? "upstream_failed" : faultCodes[fault.kind]
+  const seconds = Math.max(1, Math.ceil((fault.retryAfterMs ?? 1000) / 1000))
+  return new GatewayError(code, meanings[fault.kind].text ?? fault.message, {
+    ...(fault.kind === "rate_limited" ? { headers: { "retry-after": String(seconds) } } : {}),
+    ...(fault.param === undefined ? {} : { param: fault.param }),
+    ...(fault.reason === undefined ? {} : { reason: fault.reason }),
+  })
+}

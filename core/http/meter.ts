@@ -1,0 +1,92 @@
+/** Reads what a vendor sends, before any translation: usage, the sign of the first events, and the plugins' watchers. */
+
+import type { Api, Fault, Framing, StreamEvent, UsageReader, UsageReport } from "../adapter.ts"
+import type { Watcher } from "../plugin.ts"
+import { JsonArraySplitter } from "./json-array.ts"
+import { SseSplitter } from "./sse.ts"
+
+/** A whole answer above this, or an event above the next, is relayed unread and counted as an overflow. */
+const wholeBytesMax = 64 * 1024 * 1024
+const eventBytesMax = 4 * 1024 * 1024
+
+export class Meter {
+  readonly reader: UsageReader
+  readonly framing: Framing | undefined
+  /** What the first telling event was. */
+  sign: "content" | { readonly fault: Fault; readonly data: Buffer } | undefined
+  events = 0
+  readonly #api: Api
+  readonly #watchers: readonly Watcher[]
+  readonly #onOverflow: () => void
+  readonly #onEvent: ((event: StreamEvent) => void) | undefined
+  readonly #splitter: SseSplitter | JsonArraySplitter | undefined
+  #chunks: Buffer[] = []
+  #bytes = 0
+
+  constructor(options: {
+    readonly api: Api
+    readonly framing: Framing | undefined
+    readonly watchers: readonly Watcher[]
+    readonly onOverflow: () => void
+    /** Each event after it was metered, unless it is a fault before any content. */
+    readonly onEvent?: (event: StreamEvent) => void
+  }) {
+    this.reader = options.api.usage()
+    this.framing = options.framing
+    this.#api = options.api
+    this.#watchers = options.watchers
+    this.#onOverflow = options.onOverflow
+    this.#onEvent = options.onEvent
+    if (options.framing !== undefined) {
+      const limits = { maxEventBytes: eventBytesMax, onOverflow: options.onOverflow }
+      const onEvent = (event: StreamEvent): void => this.#event(event)
+      this.#splitter =
+        options.framing === "sse" ? new SseSplitter(onEvent, limits) : new JsonArraySplitter(onEvent, limits)
+    }
+  }
+
+  /** Decoded bytes, in any cut. Throws what a translation throws. */
+  push(chunk: Buffer): void {
+    for (const watcher of this.#watchers) watcher.data?.(Buffer.from(chunk)) // a copy: nobody changes a relayed byte
+    if (this.#splitter !== undefined) this.#splitter.push(chunk)
+    else this.#collect(chunk)
+  }
+
+  /** The last byte was pushed. Returns the whole answer (empty for a stream). */
+  end(): Buffer {
+    for (const watcher of this.#watchers) watcher.end?.()
+    this.#splitter?.end()
+    if (this.#splitter !== undefined) return empty
+    const body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks)
+    this.#chunks = []
+    this.reader.whole(body)
+    return body
+  }
+
+  report(): UsageReport {
+    return this.reader.report()
+  }
+
+  #collect(chunk: Buffer): void {
+    const before = this.#bytes
+    this.#bytes += chunk.length
+    if (this.#bytes <= wholeBytesMax) this.#chunks.push(chunk)
+    else if (before <= wholeBytesMax) {
+      this.#chunks = []
+      this.#onOverflow()
+    }
+  }
+
+  #event(event: StreamEvent): void {
+    this.events += 1
+    this.reader.event(event)
+    if (this.sign === undefined) {
+      const sign = this.#api.sign(event)
+      if (sign.sign === "content") this.sign = "content"
+      else if (sign.sign === "fault") this.sign = { fault: sign.fault, data: Buffer.from(event.data) }
+    }
+    if (this.sign === undefined || this.sign === "content") this.#onEvent?.(event)
+  }
+}
+
+const empty = Buffer.alloc(0)

@@ -1,0 +1,125 @@
+/** The onion of a route, compiled at load: what does not apply to the route is not in its chain. */
+
+import { GatewayError } from "../errors.ts"
+import type { Target } from "../offer.ts"
+import type { Body, Call, Draft, Facts, Outcome, Route, Step } from "../plugin.ts"
+import type { GatewayCall } from "./call.ts"
+
+/** A step and the plugin that it came from. */
+export interface NamedStep {
+  readonly plugin: string
+  readonly step: Step
+}
+
+/** A route with all that is known at load. */
+export interface CompiledRoute {
+  readonly route: Route
+  readonly method: string
+  readonly path: string
+  /** The plugins in the chain, outermost first. */
+  readonly chain: readonly string[]
+  run(call: GatewayCall): Promise<Outcome>
+  /** Scans and validates the received bytes. */
+  readBody(bytes: Buffer): Body
+  exchange(call: GatewayCall, prepare: (target: Target) => Draft | Promise<Draft>): Promise<Outcome>
+}
+
+export interface RouteParts {
+  readonly readBody: (bytes: Buffer) => Body
+  /** Throws the 422 of the specification. */
+  readonly checkQuery: (query: URLSearchParams) => void
+  readonly exchange: CompiledRoute["exchange"]
+  readonly now: () => number
+  /** One call in a hundred: a plugin's own time, without `next()`. */
+  readonly observe: (plugin: string, seconds: number) => void
+  readonly onPluginError: (plugin: string) => void
+}
+
+/** What core itself provides on every call. */
+const coreFacts: readonly (keyof Facts)[] = []
+const sampleEvery = 100
+
+/**
+ * @throws Error naming route and plugin when a fact is needed that nobody before provides, when a `key` route has no
+ * principal, or a charging route no quote
+ */
+export const compileRoute = (route: Route, steps: readonly NamedStep[], parts: RouteParts): CompiledRoute => {
+  const chain = steps.filter(({ step }) => step.on === undefined || step.on(route))
+  prove(route, chain)
+  const onion = chain.reduceRight<Run>((next, named) => layer(named, next, parts), core(route, parts))
+  return {
+    route,
+    method: route.method,
+    path: route.path,
+    chain: chain.map(({ plugin }) => plugin),
+    run: onion,
+    readBody: parts.readBody,
+    exchange: parts.exchange,
+  }
+}
+
+type Run = (call: GatewayCall) => Promise<Outcome>
+
+/** A step's own time starts when it is entered and again when `next()` is back; `limits.step` bounds it. */
+const layer = ({ plugin, step }: NamedStep, next: Run, parts: RouteParts): Run => {
+  let calls = 0
+  return async call => {
+    const sampled = ++calls % sampleEvery === 0
+    const entered = sampled ? performance.now() : 0
+    let inner = 0
+    let used = false
+    call.stepSince = parts.now()
+    const onward = async (): Promise<Outcome> => {
+      if (used) throw new Error(`plugin ${plugin} called next() twice`)
+      used = true
+      const left = sampled ? performance.now() : 0
+      try {
+        return await next(call)
+      } finally {
+        if (sampled) inner = performance.now() - left
+        call.stepSince = parts.now()
+      }
+    }
+    try {
+      return await step.run(call as Call, onward)
+    } catch (error) {
+      if (!isKnown(error)) parts.onPluginError(plugin)
+      throw error
+    } finally {
+      if (sampled) parts.observe(plugin, (performance.now() - entered - inner) / 1000)
+    }
+  }
+}
+
+const isKnown = (error: unknown): boolean => typeof (error as { code?: unknown } | null)?.code === "string"
+
+/** The innermost: the checks that must come after the guards, then the route's own handler. */
+const core =
+  (route: Route, parts: RouteParts): Run =>
+  async call => {
+    parts.checkQuery(call.query)
+    if (route.schema !== undefined) await call.body()
+    call.stepSince = parts.now()
+    const outcome = await route.handle(call as Call)
+    if (outcome === undefined)
+      throw new GatewayError("plugin_failed", "Internal error", { cause: `${route.path} gave no outcome` })
+    return outcome
+  }
+
+const prove = (route: Route, chain: readonly NamedStep[]): void => {
+  const known = new Set<keyof Facts>(coreFacts)
+  const at = `${route.method} ${route.path}`
+  for (const { plugin, step } of chain) {
+    for (const fact of step.needs ?? []) {
+      if (!known.has(fact))
+        throw new Error(`${at}: plugin ${plugin} needs "${fact}", which no plugin above it provides`)
+    }
+    for (const fact of step.provides ?? []) known.add(fact)
+  }
+  if (route.access === "key" && !known.has("principal"))
+    throw new Error(`${at} takes a key, but no plugin in its chain provides "principal"`)
+  if (route.charge !== "none" && !known.has("quote"))
+    throw new Error(`${at} charges, but no plugin in its chain provides "quote"`)
+  if (route.model !== "none" && !known.has("plan"))
+    throw new Error(`${at} needs a model, but no plugin in its chain provides "plan"`)
+}

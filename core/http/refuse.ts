@@ -1,0 +1,84 @@
+/** Error answers, and connections that end because their request was not read to its end. */
+
+import { randomUUID } from "node:crypto"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { STATUS_CODES } from "node:http"
+import type { Duplex } from "node:stream"
+import type { Dialect } from "../adapter.ts"
+import type { GatewayError } from "../errors.ts"
+import type { GatewayCall } from "./call.ts"
+import { plain } from "./plain.ts"
+
+/** A client that still sends is read (and forgotten) this long, so that it can read its answer before the socket ends. */
+const linger = { ms: 2_000, bytes: 64 * 1024 * 1024 }
+
+export const refuse = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: GatewayError,
+  dialect: Dialect,
+  call?: GatewayCall,
+): void => {
+  if (response.destroyed) return
+  const requestId = call?.id ?? randomUUID()
+  const text = bodyOf(error, dialect, requestId)
+  const fields = call?.headFields() ?? ["x-request-id", requestId]
+  fields.push(
+    "content-type",
+    typeof error.detail === "string" && isTextual(error) ? "text/plain; charset=utf-8" : "application/json",
+  )
+  for (const name in error.headers) fields.push(name, error.headers[name] as string)
+  fields.push("content-length", String(Buffer.byteLength(text)))
+  if (request.complete || hasNoBody(request)) {
+    response.writeHead(error.kind.status, fields)
+    response.end(text)
+    return
+  }
+  fields.push("connection", "close") // the rest of the body must never be read as a request
+  response.writeHead(error.kind.status, fields)
+  response.write(text)
+  readOff(request, () => response.end())
+}
+
+/** The edge's block page is plain text by the specification; everything else is JSON. */
+const isTextual = (error: GatewayError): boolean => error.code === "blocked"
+
+const bodyOf = (error: GatewayError, dialect: Dialect, requestId: string): string =>
+  isTextual(error) ? error.message : JSON.stringify(dialect.render(error, requestId))
+
+const hasNoBody = (request: IncomingMessage): boolean =>
+  request.headers["transfer-encoding"] === undefined && (request.headers["content-length"] ?? "0") === "0"
+
+const readOff = (request: IncomingMessage, done: () => void): void => {
+  let bytes = 0
+  const finish = (): void => {
+    clearTimeout(timer)
+    request.off("data", count)
+    done()
+  }
+  const count = (chunk: Buffer): void => {
+    bytes += chunk.length
+    if (bytes > linger.bytes) finish()
+  }
+  const timer = setTimeout(finish, linger.ms)
+  request.on("data", count)
+  request.once("end", finish)
+  request.once("error", finish)
+  request.resume()
+}
+
+/** An answer on a bare socket, for what never became a request. */
+export const refuseSocket = (socket: Duplex, error: GatewayError): void => {
+  if (!socket.writable) {
+    socket.destroy()
+    return
+  }
+  const requestId = randomUUID()
+  const text = JSON.stringify(plain.render(error, requestId))
+  const { status } = error.kind
+  socket.on("error", () => {}) // the client may be gone already
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Error"}\r\nx-request-id: ${requestId}\r\ncontent-type: application/json\r\n` +
+      `content-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
+  )
+}

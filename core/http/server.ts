@@ -1,0 +1,203 @@
+/** The public listener: refuses what is ambiguous, makes a call of the rest, answers errors, drains. */
+
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import type { Duplex } from "node:stream"
+import type { Dialect } from "../adapter.ts"
+import { asGatewayError, GatewayError } from "../errors.ts"
+import type { Log } from "../plugin.ts"
+import { type CallContext, GatewayCall } from "./call.ts"
+import { frontCheck } from "./front-check.ts"
+import type { CompiledRoute } from "./pipeline.ts"
+import { plain } from "./plain.ts"
+import { refuse, refuseSocket } from "./refuse.ts"
+import type { Wheel } from "./upstream.ts"
+
+/** What a request meets: the routes and dialects of one generation. */
+export interface Site {
+  match(
+    method: string,
+    path: string,
+  ):
+    | { readonly route: CompiledRoute; readonly params: Record<string, string> }
+    | { readonly allow: readonly string[] }
+    | undefined
+  dialect(name: string): Dialect
+  /** Counts a call in; the answer counts it out, so that an old generation is torn down after its last call. */
+  enter(): () => void
+}
+
+export interface ServerOptions {
+  readonly context: CallContext
+  readonly site: () => Site
+  readonly wheel: Wheel
+  readonly log: Log
+  readonly connections: number
+  /** Own time of a pipeline step. */
+  readonly stepMs: number
+  /** A request that no route takes, or that failed outside its chain. */
+  readonly onStray: (error: GatewayError) => void
+}
+
+export interface PublicServer {
+  listen(host: string, port: number): Promise<AddressInfo>
+  readonly calls: ReadonlySet<GatewayCall>
+  /** Refuses new work, waits for the running calls, stops what is left after `ms`. */
+  drain(ms: number): Promise<void>
+}
+
+const headBytesMax = 16 * 1024
+/** Slow senders: headers within 20 s, a whole request within 300 s (threat model, section 5). */
+const slow = { headersMs: 20_000, requestMs: 300_000, checkMs: 5_000, keepAliveMs: 65_000 }
+
+export const createPublicServer = (options: ServerOptions): PublicServer => {
+  const { context, log } = options
+  const calls = new Set<GatewayCall>()
+  let draining = false
+  let onIdle: (() => void) | undefined
+
+  const begin = (request: IncomingMessage, response: ServerResponse): void => {
+    const refusal = frontCheck(request) ?? (draining ? drainRefusal() : undefined)
+    if (refusal !== undefined) return stray(request, response, refusal)
+    const site = options.site()
+    const found = site.match(request.method as string, pathOf(request.url as string))
+    if (found === undefined) return stray(request, response, new GatewayError("not_found", "Not found"))
+    if ("allow" in found) return stray(request, response, notAllowed(found.allow))
+    const call = new GatewayCall(context, found.route, found.params, request, response)
+    serve(call, site, response)
+  }
+
+  const stray = (request: IncomingMessage, response: ServerResponse, error: GatewayError): void => {
+    options.onStray(error)
+    refuse(request, response, error, plain)
+  }
+
+  const serve = (call: GatewayCall, site: Site, response: ServerResponse): void => {
+    const leave = site.enter()
+    calls.add(call)
+    let over = false
+    const unwatch = options.wheel.watch({
+      get deadline() {
+        return call.stepSince + options.stepMs
+      },
+      expire: () =>
+        finish(new GatewayError("plugin_failed", "Internal error", { cause: `a step of ${call.route.path} hangs` })),
+    })
+    const finish = (error?: unknown): void => {
+      if (over) return
+      over = true
+      unwatch()
+      if (error !== undefined) fail(call, site, response, error)
+      call.done()
+      calls.delete(call)
+      leave()
+      if (calls.size === 0) onIdle?.()
+    }
+    call.client.onGone(() => call.leave())
+    call.compiled.run(call).then(
+      () => finish(),
+      error => finish(error ?? new Error("rejected with nothing")),
+    )
+  }
+
+  /** The one place where errors become answers. No head was sent, so nothing is charged. */
+  const fail = (call: GatewayCall, site: Site, response: ServerResponse, thrown: unknown): void => {
+    const error = asGatewayError(thrown)
+    call.release().catch(cause => log.error({ id: call.id, err: cause }, "a hold could not be released"))
+    if (error.kind.source === "gateway" || error.code === "internal") {
+      log.error({ id: call.id, route: call.route.path, code: error.code, err: error.cause ?? error }, "call failed")
+    }
+    if (response.headersSent) return call.client.cut()
+    refuse(call.request, response, error, site.dialect(call.route.dialect), call)
+  }
+
+  const server: Server = createServer({
+    maxHeaderSize: headBytesMax,
+    headersTimeout: slow.headersMs,
+    requestTimeout: slow.requestMs,
+    connectionsCheckingInterval: slow.checkMs,
+    keepAliveTimeout: slow.keepAliveMs,
+    noDelay: true,
+  })
+  server.maxConnections = options.connections
+  server.maxHeadersCount = 0 // counted by the front check: node would drop the surplus silently
+  server.on("request", begin)
+  server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
+    response.writeContinue()
+    begin(request, response)
+  })
+  server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) =>
+    stray(request, response, new GatewayError("expectation_failed", "Only Expect: 100-continue is understood.")),
+  )
+  server.on("clientError", (error: Error & { code?: string }, socket: Duplex) =>
+    refuseSocket(socket, parserError(error)),
+  )
+  server.on("connect", (_request: IncomingMessage, socket: Duplex) =>
+    refuseSocket(socket, new GatewayError("not_implemented", "This method is not implemented.")),
+  )
+  server.on("upgrade", (request: IncomingMessage, socket: Duplex) =>
+    refuseSocket(socket, upgradeError(request, options.site())),
+  )
+
+  return {
+    calls,
+    listen: (host, port) =>
+      new Promise((resolve, reject) => {
+        server.once("error", reject)
+        server.listen({ host, port }, () => {
+          server.off("error", reject)
+          resolve(server.address() as AddressInfo)
+        })
+      }),
+    async drain(ms) {
+      draining = true
+      const closed = new Promise<void>(resolve => server.close(() => resolve()))
+      server.closeIdleConnections()
+      await idleWithin(ms)
+      for (const call of calls) call.stopWith(new GatewayError("draining", "The gateway is shutting down."))
+      await idleWithin(2_000)
+      server.closeAllConnections()
+      await closed
+    },
+  }
+
+  function idleWithin(ms: number): Promise<void> {
+    if (calls.size === 0) return Promise.resolve()
+    return new Promise(resolve => {
+      const timer = setTimeout(resolve, ms)
+      onIdle = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+}
+
+const pathOf = (target: string): string => {
+  const mark = target.indexOf("?")
+  return mark === -1 ? target : target.slice(0, mark)
+}
+
+const drainRefusal = (): GatewayError =>
+  new GatewayError("draining", "The gateway is shutting down. Try again.", { headers: { "retry-after": "1" } })
+
+const notAllowed = (allow: readonly string[]): GatewayError =>
+  new GatewayError("method_not_allowed", "Method not allowed", { headers: { allow: allow.join(", ") } })
+
+const parserErrors: Readonly<Record<string, GatewayError>> = {
+  HPE_HEADER_OVERFLOW: new GatewayError("fields_too_large", "The header fields are too large."),
+  ERR_HTTP_REQUEST_TIMEOUT: new GatewayError("request_timeout", "The request did not arrive in time."),
+}
+
+const parserError = (error: { code?: string }): GatewayError =>
+  (error.code === undefined ? undefined : parserErrors[error.code]) ??
+  new GatewayError("invalid_request", "The request is not valid HTTP.")
+
+const upgradeError = (request: IncomingMessage, site: Site): GatewayError => {
+  const refusal = frontCheck(request)
+  if (refusal !== undefined) return refusal
+  const found = site.match("GET", pathOf(request.url ?? "/"))
+  return found === undefined
+    ? new GatewayError("not_found", "Not found")
+    : new GatewayError("upgrade_required", "This path takes plain HTTP requests only.")
+}

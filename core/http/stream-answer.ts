@@ -1,0 +1,130 @@
+/**
+ * A stream: its head waits until the first event with content has passed, because vendors report quota errors and
+ * overloads as first events inside a 200. Then bytes go out as they come, at the pace of the client.
+ */
+
+import type { StreamEvent } from "../adapter.ts"
+import type { GatewayError } from "../errors.ts"
+import type { Answer, AttemptRun } from "./attempt.ts"
+
+/** How far a stream is looked into before its head is sent. */
+const peek = { events: 8, bytes: 64 * 1024, ms: 10_000 }
+
+export class StreamAnswer implements Answer {
+  sent = false
+  /** For the wheel: when the head goes out without any content. */
+  deadline: number
+  readonly #run: AttemptRun
+  readonly #unwatch: () => void
+  #held: Buffer[] = []
+  #heldBytes = 0
+  /** Translated bytes that wait for the end of the chunk that caused them. */
+  #out: (string | Buffer)[] = []
+
+  constructor(run: AttemptRun) {
+    this.#run = run
+    this.deadline = run.parts.clock.now() + peek.ms
+    this.#unwatch = run.parts.wheel.watch(this)
+  }
+
+  /** After the meter saw it. A throw ends the stream. */
+  event(event: StreamEvent): void {
+    const { draft } = this.#run.parts
+    if (draft.verb !== "stream" || this.#run.detached) return
+    const out = draft.push(event)
+    if (out.length > 0) this.#out.push(out)
+  }
+
+  data(chunk: Buffer): void {
+    if (this.sent) return this.#forward(chunk)
+    if (this.#run.parts.draft.verb === "relay") this.#held.push(chunk)
+    this.#heldBytes += chunk.length
+    this.#decide()
+  }
+
+  async end(): Promise<void> {
+    const { call, draft } = this.#run.parts
+    if (!this.sent && this.#decide() === "failed") return
+    const last = draft.verb === "stream" ? draft.end() : ""
+    if (!this.sent) this.#open() // a stream that ends before any content passes as it is
+    if (this.#out.length > 0) call.client.write(this.#takeOut())
+    await this.#run.saw()
+    const billed = await this.#run.bill("delivered")
+    await call.client.end(last === "" ? undefined : last)
+    this.#run.finish(billed, call.client.gone ? "abandoned" : "delivered")
+  }
+
+  async cut(error: GatewayError): Promise<void> {
+    const { call, streamError, errorBody } = this.#run.parts
+    // A cut event is closed by the blank line, so that the error is an event of its own.
+    const last = this.#run.meter.framing === "sse" ? `\n\n${streamError(error)}` : `,\n${errorBody(error)}\n]`
+    await call.client.end(last)
+  }
+
+  /** The wheel: nothing told anything in time. */
+  expire(): void {
+    if (!this.sent && !this.#run.detached) this.#open()
+  }
+
+  #decide(): "failed" | "waiting" | "open" {
+    const { sign, events } = this.#run.meter
+    if (typeof sign === "object") {
+      this.#unwatch()
+      this.#run.upstream?.abort()
+      const fields = { "content-type": "application/json" }
+      this.#run.failed({ fault: sign.fault, raw: { status: sign.fault.status, fields, body: sign.data } })
+      return "failed"
+    }
+    if (sign !== "content" && events < peek.events && this.#heldBytes <= peek.bytes) return "waiting"
+    this.#openWhenSeen()
+    return "open"
+  }
+
+  /** A stored answer's id is recorded before the client can use it. */
+  #openWhenSeen(): void {
+    const seen = this.#run.saw()
+    if (seen === undefined) return this.#open()
+    this.#run.upstream?.pause()
+    const open = (): void => {
+      if (!this.sent && !this.#run.detached) this.#open()
+      this.#run.upstream?.resume()
+    }
+    seen.then(open, open)
+  }
+
+  #open(): void {
+    const { call, draft } = this.#run.parts
+    this.#unwatch()
+    this.sent = true
+    this.#run.firstToken()
+    this.#run.waited()
+    const fields = call.headFields()
+    this.#run.vendorFields(fields, draft.verb === "relay")
+    if (draft.verb === "stream") fields.push("content-type", "text/event-stream; charset=utf-8")
+    fields.push("cache-control", "no-cache", "x-accel-buffering", "no")
+    call.client.head(this.#run.status, fields)
+    call.client.onDrain(() => this.#run.upstream?.resume())
+    if (this.#held.length === 0 && this.#out.length === 0) call.client.flush()
+    for (const chunk of this.#held) this.#forward(chunk)
+    this.#held = []
+    if (draft.verb === "stream") this.#forward(empty)
+  }
+
+  #forward(chunk: Buffer): void {
+    const { call, draft } = this.#run.parts
+    if (draft.verb === "stream") {
+      if (this.#out.length > 0 && !call.client.write(this.#takeOut())) this.#run.upstream?.pause()
+    } else if (!call.client.write(chunk)) this.#run.upstream?.pause()
+  }
+
+  #takeOut(): string | Buffer {
+    const out = this.#out
+    this.#out = []
+    if (out.length === 1) return out[0] as string | Buffer
+    return out.every(part => typeof part === "string")
+      ? out.join("")
+      : Buffer.concat(out.map(part => Buffer.from(part as string)))
+  }
+}
+
+const empty = Buffer.alloc(0)
