@@ -13,9 +13,12 @@ import {
 
 const code = [...filesBelow("core"), ...filesBelow("plugins")].filter(isCode)
 
-const contract = /^core\/(index|plugin|adapter|errors|offer|state\/store)\.ts$/
-/** Amounts and prices are pure arithmetic that the face, the ledger and the command line share. */
-const arithmetic = /^core\/catalog\/(price|credits|exact|describe)\.ts$/
+/** The face, its parts and its small tools. */
+const contract = /^core\/(index|plugin|adapter|errors|offer|estimate|invalid|units|walk|state\/store)\.ts$/
+/** What ties the rooms together. */
+const assembly = /^core\/(gateway|generation|bootstrap|loader|testing|version)\.ts$/
+/** Amounts, prices and rights are pure functions that the face, the ledger and the command line share. */
+const arithmetic = /^core\/catalog\/(price|credits|exact|describe|access)\.ts$/
 /** Time is given to everyone, so that no test sleeps. */
 const time = /^core\/observe\/(clock|deadlines)\.ts$/
 
@@ -28,17 +31,22 @@ const rooms: readonly { readonly of: RegExp; readonly may: readonly RegExp[] }[]
   { of: /^core\/state\//, may: [contract, /^core\/state\//, time] },
   { of: /^core\/observe\//, may: [contract, /^core\/observe\//] },
   { of: /^core\/cli(\.ts|\/)/, may: [/^core\//] },
-  { of: /^core\/(gateway|loader|testing)\.ts$/, may: [/^core\/(?!cli)/] },
+  { of: assembly, may: [/^core\/(?!cli)/] },
   { of: /^core\//, may: [] },
 ]
 
-/** A plugin is a file or a folder of the same name; vendors are one each, the sandbox is one. */
+/** A plugin is a file or a folder of the same name; vendors are one each and share only `common`, the sandbox is one. */
 const plugin = (path: string): string => /^plugins\/(?:vendors\/)?[^/.]+/.exec(path)?.[0] ?? path
+
+const isAdapter = (path: string): boolean => path.startsWith("plugins/vendors/")
 
 const mayImport = (from: string, to: string): boolean =>
   from.startsWith("plugins/")
-    ? to === "core/index.ts" || plugin(to) === plugin(from)
+    ? to === "core/index.ts" || plugin(to) === plugin(from) || isShared(from, to)
     : (rooms.find(room => room.of.test(from))?.may.some(pattern => pattern.test(to)) ?? false)
+
+const isShared = (from: string, to: string): boolean =>
+  from.startsWith("plugins/vendors/") && to.startsWith("plugins/vendors/common/")
 
 const isOwn = (name: string): boolean => /^(core|plugins|test|bench|config)\//.test(name)
 
@@ -76,15 +84,13 @@ t.test("one package has one owner, and nothing else is used", async t => {
 
 t.test("an adapter does no input or output", async t => {
   const pure = /^node:(buffer|crypto|string_decoder|util)$/
-  const strays = code
-    .filter(file => file.startsWith("plugins/vendors/"))
-    .flatMap(file =>
-      importsOf(file)
-        .filter(name => name.startsWith("node:") && !pure.test(name))
-        .map(name => `${file} -> ${name}`),
-    )
+  const strays = code.filter(isAdapter).flatMap(file =>
+    importsOf(file)
+      .filter(name => name.startsWith("node:") && !pure.test(name))
+      .map(name => `${file} -> ${name}`),
+  )
   t.same(strays, [])
-  for (const file of code.filter(file => file.startsWith("plugins/vendors/"))) {
+  for (const file of code.filter(isAdapter)) {
     t.notMatch(codeOf(read(file)), /\b(fetch\(|Date\.now\(|Math\.random\(|setTimeout\(|process\.)/, file)
   }
 })

@@ -1,0 +1,13 @@
+#!/usr/bin/env node
+/** The command line. Nothing is imported before the version is known: an older Node would fail on it with a riddle. */
+const needed = 24
+if (Number.parseInt(process.versions.node, 10) < needed) {
+  console.error(`tollgate: Node.js ${needed} or later is needed; this is ${process.versions.node}`)
+  process.exit(1)
+}
+const { runCli } = await import("./cli/program.ts")
+process.exitCode = await runCli(process.argv.slice(2), {
+  env: process.env,
+  print: text => process.stdout.write(`${text}\n`),
+  complain: text => process.stderr.write(`${text}\n`),
+})

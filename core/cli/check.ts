@@ -1,0 +1,103 @@
+/** What a configuration means, before it is served. */
+
+import { credits } from "../catalog/credits.ts"
+import { type Config, loadConfig } from "../catalog/load.ts"
+import { price } from "../catalog/price.ts"
+import { type Explanation, explainCall } from "../gateway.ts"
+import type { Model, PriceCard } from "../offer.ts"
+import { type Answer, type Command, type Input, word } from "./command.ts"
+import { creditsText, facts, table } from "./text.ts"
+
+export const checkCommands: readonly Command[] = [
+  {
+    name: "check",
+    what: "check the configuration and the catalog, and print prices at defaults",
+    run: async input => checked(await load(input)),
+  },
+  {
+    name: "explain",
+    takes: "<method> <path>",
+    options: [["--model <name>", "the model that the call would name"]],
+    what: "say what would happen to a call: its route, steps, targets and price",
+    run: explain,
+  },
+]
+
+const load = (input: Input): Promise<Config> => loadConfig(input.file, { env: input.terminal.env })
+
+async function explain(input: Input): Promise<Answer> {
+  const model = input.options.model
+  const call = { method: word(input, 0).toUpperCase(), path: word(input, 1), ...(model === undefined ? {} : { model }) }
+  const explanation = await explainCall(await load(input), call)
+  return { data: explanation, text: explained(explanation) }
+}
+
+const checked = (config: Config): Answer => {
+  const models = [...config.catalog.models.values()].map(model => ({
+    model: model.name,
+    type: model.type,
+    targets: model.targets.map(target => `${target.vendor}/${target.model}`),
+    ...defaultPrice(model, config.catalog.card(model, undefined)),
+  }))
+  const summary = `${config.file}: ${models.length} models of ${config.vendors.size} vendors, nothing wrong`
+  return {
+    data: { file: config.file, catalog: config.catalog.digest, vendors: [...config.vendors.keys()], models },
+    text: `${table(
+      ["model", "type", "targets", "price"],
+      models.map(one => [one.model, one.type, one.targets.join(" "), one.basis]),
+    )}\n\n${summary}`,
+  }
+}
+
+interface DefaultPrice {
+  /** What one call costs when its parameters are all at their defaults; absent when that depends on its usage. */
+  readonly credits?: number
+  readonly basis: string
+}
+
+const defaultPrice = (model: Model, card: PriceCard | undefined): DefaultPrice => {
+  if (card === undefined) return { basis: "none: its calls are refused" }
+  const basis = card.lines.map(line => line.text).join("; ")
+  if (!card.lines.some(line => line.kind === "table")) return { basis }
+  const { micros } = price(card, { parameters: defaultsOf(model), usage: {} })
+  return { credits: credits(micros), basis: `${creditsText(micros)} (${basis})` }
+}
+
+const defaultsOf = ({ parameters }: Model): Readonly<Record<string, unknown>> => {
+  const properties = (parameters?.properties ?? {}) as Readonly<Record<string, { readonly default?: unknown }>>
+  return Object.fromEntries(
+    Object.entries(properties).flatMap(([name, schema]) =>
+      schema.default === undefined ? [] : [[name, schema.default]],
+    ),
+  )
+}
+
+const explained = (found: Explanation): string =>
+  [
+    facts([
+      ["route", found.route],
+      ["errors as", found.dialect],
+      ["rate limit", found.limit],
+      ["charge", found.charge],
+      ["steps", found.chain.join(" > ")],
+      ...(found.model === undefined ? [] : [["model", found.model] as const]),
+    ]),
+    ...(found.targets.length === 0
+      ? []
+      : [table(["vendor", "model", "weight", "secrets"], found.targets.map(targetRow))]),
+    ...(found.price.length === 0
+      ? []
+      : [
+          table(
+            ["price", "basis"],
+            found.price.map(line => [line.item, line.basis]),
+          ),
+        ]),
+  ].join("\n\n")
+
+const targetRow = (target: Explanation["targets"][number]): readonly string[] => [
+  target.vendor,
+  target.model,
+  target.weight === undefined ? "fallback" : String(target.weight),
+  target.secrets.join(" "),
+]

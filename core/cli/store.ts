@@ -1,0 +1,53 @@
+/** Opens what a command works on, and closes it again whatever happens. */
+import { type Config, loadConfig } from "../catalog/load.ts"
+import { openStore } from "../state/open.ts"
+import type { MemberRef, Organisation, Store } from "../state/store.ts"
+import { type Answer, CliError, type Input, word } from "./command.ts"
+
+const holdLifeMs = 5 * 60_000
+
+export interface Opened {
+  readonly config: Config
+  readonly store: Store
+}
+
+export const withStore = async (input: Input, work: (opened: Opened) => Promise<Answer>): Promise<Answer> => {
+  const config = await loadConfig(input.file, { env: input.terminal.env })
+  const store = await openStore(config.store, { now: Date.now, day: dayIn(config.timezone), holdLifeMs })
+  try {
+    return await work({ config, store })
+  } finally {
+    await store.close()
+  }
+}
+
+/** The day of a time in a time zone, `YYYY-MM-DD` (which is how Swedes write dates). */
+const dayIn = (timezone: string): ((at: number) => string) => {
+  const format = new Intl.DateTimeFormat("sv-SE", { timeZone: timezone, dateStyle: "short" })
+  return at => format.format(at)
+}
+
+const namePattern = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
+
+/** A name that is about to be created. */
+export const newName = (name: string): string => {
+  if (namePattern.test(name)) return name
+  throw new CliError(`${name} is no name: letters, digits and . _ : - are taken, 128 at most`, 2)
+}
+
+export const organisationOf = async (store: Store, input: Input): Promise<Organisation> => {
+  const name = word(input, 0)
+  const organisation = await store.directory.organisation(name)
+  if (organisation === undefined) throw new CliError(`there is no organisation ${name}`)
+  return organisation
+}
+
+/** The member that the first two words name; it exists. */
+export const memberOf = async (store: Store, input: Input): Promise<MemberRef> => {
+  const { name } = await organisationOf(store, input)
+  const member = word(input, 1)
+  if (!(await store.directory.members(name)).includes(member)) {
+    throw new CliError(`${name} has no member ${member}`)
+  }
+  return { organisation: name, member }
+}

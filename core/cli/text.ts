@@ -1,0 +1,65 @@
+/** Tables and amounts as people read and write them. */
+import { credits } from "../catalog/credits.ts"
+import type { Balance } from "../state/store.ts"
+import { CliError } from "./command.ts"
+
+const microDigits = 6
+const microsPerCredit = 10n ** BigInt(microDigits)
+
+const isNumber = (cell: string): boolean => /^-?\d[\d.]*$/.test(cell)
+
+/** Columns as wide as their widest cell, two spaces apart; a column of numbers is flush right. */
+export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
+  const columns = head.map((title, index) => {
+    const cells = rows.map(row => row[index] ?? "")
+    const width = Math.max(title.length, ...cells.map(cell => cell.length))
+    return { width, right: cells.length > 0 && cells.every(isNumber) }
+  })
+  const line = (cells: readonly string[]): string =>
+    columns
+      .map(({ width, right }, index) =>
+        right ? (cells[index] ?? "").padStart(width) : (cells[index] ?? "").padEnd(width),
+      )
+      .join("  ")
+      .trimEnd()
+  return [head.map(title => title.toUpperCase()), ...rows].map(line).join("\n")
+}
+
+/** Pairs of name and value, one a line. */
+export const facts = (pairs: readonly (readonly [name: string, value: string])[]): string => {
+  const width = Math.max(...pairs.map(([name]) => name.length))
+  return pairs.map(([name, value]) => `${name.padEnd(width)}  ${value}`.trimEnd()).join("\n")
+}
+
+/** Micros as exact decimal credits: `-1500000` is `-1.5`. */
+export const creditsText = (micros: number): string => {
+  const digits = BigInt(Math.abs(micros))
+  const rest = String(digits % microsPerCredit)
+    .padStart(microDigits, "0")
+    .replace(/0+$/, "")
+  return `${micros < 0 ? "-" : ""}${digits / microsPerCredit}${rest === "" ? "" : `.${rest}`}`
+}
+
+/** A balance for JSON. */
+export const inCredits = ({ granted, available, held, spent }: Balance): Balance => ({
+  granted: credits(granted),
+  available: credits(available),
+  held: credits(held),
+  spent: credits(spent),
+})
+
+/**
+ * Whole micros of an amount of credits as typed.
+ *
+ * @throws CliError (exit code 2) unless it is a positive decimal with at most six places, below 2^53 micros
+ */
+export const microsOf = (text: string): number => {
+  const [, whole, rest = ""] = /^(\d{1,16})(?:\.(\d{1,6}))?$/.exec(text) ?? []
+  const micros = whole === undefined ? 0n : BigInt(whole) * microsPerCredit + BigInt(rest.padEnd(microDigits, "0"))
+  if (micros <= 0n || micros > BigInt(Number.MAX_SAFE_INTEGER)) {
+    throw new CliError(`${text} is no amount of credits: a number above 0 with at most six decimals is expected`, 2)
+  }
+  return Number(micros)
+}
+
+export const dateText = (at: number): string => new Date(at).toISOString().replace(/\.\d+Z$/, "Z")

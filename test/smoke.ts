@@ -1,0 +1,81 @@
+/**
+ * Starts the installed package in a folder that has nothing else, streams one call through it, reads its metrics and
+ * lets it drain. The argument is the folder. Continuous integration runs it; it prints what it saw and exits 0.
+ */
+import { strict as assert } from "node:assert"
+import { type ChildProcess, spawn } from "node:child_process"
+import { once } from "node:events"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+
+interface Ready {
+  readonly url: string
+  readonly ops: string
+  readonly key: string
+}
+
+const deadlineMs = 60_000
+const folder = process.argv[2] ?? "."
+
+/** The first line with an address; lines of the log come on the same stream. */
+const ready = async (child: ChildProcess): Promise<Ready> => {
+  assert.ok(child.stdout)
+  for await (const line of createInterface({ input: child.stdout })) {
+    const value = line.startsWith("{") ? JSON.parse(line) : {}
+    if (typeof value.url === "string" && typeof value.key === "string") return value
+  }
+  throw new Error("the gateway ended before it was ready")
+}
+
+const streamOneCall = async ({ url, key }: Ready, signal: AbortSignal): Promise<void> => {
+  const models = await fetch(`${url}/models/`, { headers: { authorization: `Bearer ${key}` }, signal })
+  assert.equal(models.status, 200)
+  const { data } = (await models.json()) as { data: { id: string; type?: string }[] }
+  const model = data.find(one => one.type === "llm")?.id
+  assert.ok(model, "the sandbox offers a language model")
+  const answer = await fetch(`${url}/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json", "user-agent": "smoke" },
+    body: JSON.stringify({ model, stream: true, messages: [{ role: "user", content: "Hello" }] }),
+    signal,
+  })
+  const text = await answer.text()
+  assert.equal(answer.status, 200, text)
+  assert.match(answer.headers.get("content-type") ?? "", /text\/event-stream/)
+  assert.match(text, /data: \[DONE\]\s*$/)
+}
+
+const metricsTell = async ({ ops }: Ready, signal: AbortSignal): Promise<void> => {
+  const text = await (await fetch(`${ops}/metrics`, { signal })).text()
+  assert.match(text, /tollgate_http_requests_total\{[^}]*status="200"/)
+}
+
+const words = [
+  "serve",
+  "--config",
+  "node_modules/tollgate/config/sandbox.yaml",
+  "--port",
+  "0",
+  "--ops-port",
+  "0",
+  "--json",
+]
+const child = spawn(join(folder, "node_modules", ".bin", "tollgate"), words, {
+  cwd: folder,
+  stdio: ["ignore", "pipe", "inherit"],
+})
+const ended = once(child, "exit")
+const signal = AbortSignal.timeout(deadlineMs)
+signal.addEventListener("abort", () => child.kill("SIGKILL"))
+try {
+  const gateway = await ready(child)
+  child.stdout?.resume()
+  await streamOneCall(gateway, signal)
+  await metricsTell(gateway, signal)
+  child.kill("SIGTERM")
+  const [code] = await ended
+  assert.equal(code, 0, "the gateway drains and exits 0")
+  console.log(`streamed one call through ${gateway.url}`)
+} finally {
+  if (child.exitCode === null) child.kill("SIGKILL")
+}
