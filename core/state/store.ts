@@ -129,6 +129,13 @@ export interface Entry {
   readonly reason?: string
 }
 
+export interface OpenHoldState {
+  readonly id: string
+  readonly micros: number
+  /** Milliseconds until it lapses by the store's own time; negative when it is overdue. */
+  readonly expiresInMs: number
+}
+
 /** The money verbs. Each is one transaction (sqlite) or one script (redis) and is durable when it resolves. */
 export interface Accounts {
   hold(request: HoldRequest): Promise<HoldAnswer>
@@ -145,6 +152,8 @@ export interface Accounts {
   balance(member: MemberRef): Promise<Balance>
   /** Ledger rows in their order; pages by `after` (a sequence number). */
   entries(member: MemberRef, page: { readonly after: number; readonly limit: number }): Promise<readonly Entry[]>
+  /** Open holds as the store sees them: for the check of the ledger. */
+  holds?(member: MemberRef): Promise<readonly OpenHoldState[]>
   /** Every member that has an account. */
   all(): AsyncIterable<MemberRef>
 }

@@ -1,0 +1,58 @@
+/** The embedded store: one machine, one gateway, one file. */
+
+import { SqliteAccounts } from "./sqlite/accounts.ts"
+import { type Durability, openDatabase, own } from "./sqlite/database.ts"
+import { SqliteDirectory } from "./sqlite/directory.ts"
+import { Groups } from "./sqlite/groups.ts"
+import { SqliteRecords } from "./sqlite/records.ts"
+import { SqliteUsage } from "./sqlite/usage.ts"
+import type { Store, StoreOptions } from "./store.ts"
+import { MemoryWindows } from "./windows.ts"
+
+export interface SqliteOptions extends StoreOptions {
+  /** A file (made when there is none), or `:memory:`. */
+  readonly path: string
+  /** `power`: a confirmed write survives a power cut (fsync per group). `process`: it survives `kill -9`. */
+  readonly durability: Durability
+  /** False: writes beside the gateway that owns the file (command line); it sees no holds. */
+  readonly owner?: boolean
+}
+
+/** @throws Error when another gateway owns the file, or when it cannot be opened */
+export const openSqlite = async (options: SqliteOptions): Promise<Store> => {
+  const { path, durability, owner = true, now, onState = () => {}, observe } = options
+  const disown = owner ? own(path) : () => {}
+  const database = opened(path, durability, disown)
+  const groups = new Groups(database, {
+    fsync: durability === "power" && path !== ":memory:",
+    onState,
+    ...(observe && { observe }),
+  })
+  const windows = new MemoryWindows(now)
+  let open = true
+  return {
+    kind: "sqlite",
+    directory: new SqliteDirectory(database, groups),
+    accounts: new SqliteAccounts(database, groups, windows, options),
+    windows,
+    records: new SqliteRecords(database, groups, now),
+    usage: new SqliteUsage(database),
+    ready: () => groups.up,
+    async close() {
+      if (!open) return
+      open = false
+      groups.close()
+      database.close()
+      disown()
+    },
+  }
+}
+
+const opened = (path: string, durability: Durability, disown: () => void) => {
+  try {
+    return openDatabase(path, durability)
+  } catch (error) {
+    disown()
+    throw error
+  }
+}

@@ -1,0 +1,237 @@
+/** The money verbs of the embedded store. Holds are memory; rows and balances are written in groups. */
+
+import type { DatabaseSync, StatementSync } from "node:sqlite"
+import { checkMicros, grantedMax, storeUnavailable } from "../failure.ts"
+import { negative, quantities, rememberDay, usageKey } from "../member.ts"
+import type {
+  Accounts,
+  Balance,
+  ChargeAnswer,
+  ChargeDetail,
+  ChargeRequest,
+  Entry,
+  HoldAnswer,
+  HoldRequest,
+  MemberRef,
+  StoreOptions,
+} from "../store.ts"
+import type { MemoryWindows } from "../windows.ts"
+import { Book } from "./book.ts"
+import type { Groups } from "./groups.ts"
+import { Holds } from "./holds.ts"
+
+/** The window that holds are counted in. */
+const reservations = "reservations"
+
+interface EntryRow extends Omit<Entry, "member" | "detail" | "reason"> {
+  readonly detail: string | null
+  readonly reason: string | null
+}
+
+export class SqliteAccounts implements Accounts {
+  readonly #groups: Groups
+  readonly #windows: MemoryWindows
+  readonly #options: StoreOptions
+  readonly #day: (at: number) => string
+  readonly #holds = new Holds()
+  readonly #book: Book
+  readonly #stored: StatementSync
+  readonly #entry: StatementSync
+  readonly #page: StatementSync
+  readonly #members: StatementSync
+
+  constructor(database: DatabaseSync, groups: Groups, windows: MemoryWindows, options: StoreOptions) {
+    this.#groups = groups
+    this.#windows = windows
+    this.#options = options
+    this.#day = rememberDay(options.day)
+    this.#book = new Book(database, groups)
+    this.#stored = database.prepare("SELECT granted, spent FROM accounts WHERE organisation = ? AND member = ?")
+    this.#entry = database.prepare(
+      "SELECT micros, shortfall, detail FROM entries WHERE account = ? AND id = ? AND kind = ?",
+    )
+    this.#page = database.prepare(`
+      SELECT e.sequence AS sequence, kind, e.id AS id, at, micros, shortfall, detail, reason FROM entries e JOIN accounts a ON a.id = e.account
+      WHERE organisation = ? AND member = ? AND e.sequence > ? ORDER BY e.sequence LIMIT ?`)
+    this.#members = database.prepare(
+      "SELECT id, organisation, member FROM accounts WHERE id > ? ORDER BY id LIMIT 1000",
+    )
+  }
+
+  async hold(request: HoldRequest): Promise<HoldAnswer> {
+    const { id, member, micros, least } = request
+    checkMicros(micros, least)
+    const open = this.#holds.find(member, id)
+    if (open !== undefined) return { state: "held", micros: open.micros }
+    const { available } = this.#balance(member)
+    if (available < least) return { state: "exhausted" }
+    if (request.reservations !== undefined) {
+      const { allowed } = this.#windows.hitNow(reservations, member, request.reservations)
+      if (!allowed) return { state: "reservations_exceeded" }
+    }
+    const held = Math.min(micros, available)
+    this.#holds.add(member, { id, micros: held, expiresAt: this.#options.now() + this.#options.holdLifeMs })
+    return { state: "held", micros: held }
+  }
+
+  async renew(holds: readonly { readonly id: string; readonly member: MemberRef }[]): Promise<readonly string[]> {
+    const expiresAt = this.#options.now() + this.#options.holdLifeMs
+    const renewed: string[] = []
+    for (const { id, member } of holds) {
+      const hold = this.#holds.find(member, id)
+      if (hold === undefined) continue
+      hold.expiresAt = expiresAt
+      renewed.push(id)
+    }
+    return renewed
+  }
+
+  async settle(request: ChargeRequest): Promise<ChargeAnswer> {
+    checkMicros(request.micros)
+    return this.#groups.write(() => this.#charge(request))
+  }
+
+  async release(id: string, member: MemberRef): Promise<void> {
+    this.#holds.end(member, id)
+  }
+
+  async sweep(): Promise<number> {
+    this.#windows.sweep()
+    const overdue = this.#holds.overdue(this.#options.now())
+    const lapsed = await Promise.all(overdue.map(({ id, member }) => this.#groups.write(() => this.#lapse(id, member))))
+    return lapsed.filter(Boolean).length
+  }
+
+  async refund(id: string, member: MemberRef, reason: string): Promise<number | undefined> {
+    return this.#groups.write(() => this.#giveBack(id, member, reason))
+  }
+
+  async grant(id: string, member: MemberRef, micros: number, reason: string): Promise<Balance> {
+    checkMicros(micros)
+    await this.#groups.write(() => this.#give(id, member, micros, reason))
+    return this.balance(member)
+  }
+
+  async balance(member: MemberRef): Promise<Balance> {
+    return this.#balance(member)
+  }
+
+  async holds(member: MemberRef) {
+    const now = this.#options.now()
+    return [...this.#holds.of(member)].map(({ id, micros, expiresAt }) => ({
+      id,
+      micros,
+      expiresInMs: expiresAt - now,
+    }))
+  }
+
+  async entries(
+    member: MemberRef,
+    page: { readonly after: number; readonly limit: number },
+  ): Promise<readonly Entry[]> {
+    const rows = read(() => this.#page.all(member.organisation, member.member, page.after, page.limit))
+    return (rows as unknown as readonly EntryRow[]).map(row => entryOf(row, member))
+  }
+
+  async *all(): AsyncGenerator<MemberRef> {
+    let after = 0
+    for (;;) {
+      const from = after
+      const rows = read(() => this.#members.all(from)) as unknown as readonly (MemberRef & { readonly id: number })[]
+      if (rows.length === 0) return
+      for (const { id, organisation, member } of rows) {
+        after = id
+        yield { organisation, member }
+      }
+    }
+  }
+
+  #balance(member: MemberRef): Balance {
+    const row = read(() => this.#stored.get(member.organisation, member.member))
+    if (row === undefined) return { granted: 0, available: 0, held: 0, spent: 0 }
+    const { granted, spent } = row as unknown as { readonly granted: number; readonly spent: number }
+    const held = this.#holds.total(member)
+    return { granted, available: granted - spent - held, held, spent }
+  }
+
+  // ---- inside a group ----
+
+  #charge({ id, member, micros, detail }: ChargeRequest): ChargeAnswer {
+    const account = this.#book.account(member)
+    const own = this.#holds.find(member, id)?.micros ?? 0
+    const available = account.granted - account.spent - this.#holds.total(member) + own
+    const charged = Math.min(micros, available)
+    const shortfall = micros - charged
+    const at = this.#options.now()
+    const row = {
+      kind: "charge",
+      id,
+      at,
+      micros: 0 - charged,
+      shortfall,
+      detail: JSON.stringify(detail),
+      reason: null,
+    } as const
+    const added = this.#book.append(account, row)
+    this.#end(id, member) // also for a repeated id: whatever stands under it must not stay held
+    if (!added) return this.#repeated(account.id, id)
+    account.spent += charged
+    this.#book.addUsage(account, usageKey(this.#day(at), detail), quantities(charged, detail.usage))
+    return { charged, shortfall, repeated: false }
+  }
+
+  #repeated(account: number, id: string): ChargeAnswer {
+    const { micros, shortfall } = this.#entry.get(account, id, "charge") as { micros: number; shortfall: number }
+    return { charged: 0 - micros, shortfall, repeated: true }
+  }
+
+  #lapse(id: string, member: MemberRef): boolean {
+    const hold = this.#holds.find(member, id)
+    if (hold === undefined || hold.expiresAt > this.#options.now()) return false
+    this.#end(id, member)
+    return this.#book.append(this.#book.account(member), plain("lapse", id, this.#options.now(), 0, null))
+  }
+
+  #giveBack(id: string, member: MemberRef, reason: string): number | undefined {
+    const account = this.#book.account(member)
+    const charge = this.#entry.get(account.id, id, "charge") as EntryRow | undefined
+    if (charge === undefined) return undefined
+    const at = this.#options.now()
+    const micros = 0 - charge.micros
+    if (!this.#book.append(account, plain("refund", id, at, micros, reason))) return 0
+    account.spent -= micros
+    const detail = JSON.parse(charge.detail ?? "null") as ChargeDetail
+    this.#book.addUsage(account, usageKey(this.#day(at), detail), negative(quantities(micros, detail.usage)))
+    return micros
+  }
+
+  #give(id: string, member: MemberRef, micros: number, reason: string): void {
+    const account = this.#book.account(member)
+    if (account.granted + micros > grantedMax)
+      throw new RangeError(`${micros} more micros are beyond what can be counted`)
+    if (this.#book.append(account, plain("grant", id, this.#options.now(), micros, reason))) account.granted += micros
+  }
+
+  #end(id: string, member: MemberRef): void {
+    const hold = this.#holds.end(member, id)
+    if (hold !== undefined) this.#groups.undo(() => this.#holds.add(member, hold))
+  }
+}
+
+const plain = (kind: "grant" | "refund" | "lapse", id: string, at: number, micros: number, reason: string | null) =>
+  ({ kind, id, at, micros, shortfall: 0, detail: null, reason }) as const
+
+const entryOf = ({ detail, reason, ...row }: EntryRow, member: MemberRef): Entry => ({
+  ...row,
+  member: { organisation: member.organisation, member: member.member },
+  ...(detail === null ? undefined : { detail: JSON.parse(detail) as ChargeDetail }),
+  ...(reason === null ? undefined : { reason }),
+})
+
+const read = <T>(statement: () => T): T => {
+  try {
+    return statement()
+  } catch (cause) {
+    throw storeUnavailable(cause)
+  }
+}

@@ -1,0 +1,137 @@
+/** Organisations, members and keys of the embedded store: read fresh each time. */
+
+import type { DatabaseSync, StatementSync } from "node:sqlite"
+import { storeUnavailable } from "../failure.ts"
+import type { Directory, Identity, KeyRecord, KeyState, MemberRef, Organisation } from "../store.ts"
+import type { Groups } from "./groups.ts"
+
+interface KeyRow {
+  readonly id: string
+  readonly organisation: string
+  readonly member: string
+  readonly name: string
+  readonly state: KeyState
+  readonly created_at: number
+}
+
+const keyColumns =
+  "k.id AS id, k.organisation AS organisation, k.member AS member, k.name AS name, k.state AS state, k.created_at AS created_at"
+
+export class SqliteDirectory implements Directory {
+  readonly #groups: Groups
+  readonly #database: DatabaseSync
+  readonly #identify: StatementSync
+  readonly #organisation: StatementSync
+  /** Parsed records by their text: an organisation costs its JSON only when it changed. */
+  readonly #parsed = new Map<string, { readonly text: string; readonly organisation: Organisation }>()
+
+  constructor(database: DatabaseSync, groups: Groups) {
+    this.#groups = groups
+    this.#database = database
+    this.#identify = database.prepare(
+      `SELECT ${keyColumns}, o.record AS record FROM keys k JOIN organisations o ON o.name = k.organisation WHERE k.digest = ?`,
+    )
+    this.#organisation = database.prepare("SELECT record FROM organisations WHERE name = ?")
+  }
+
+  async identify(digest: string): Promise<Identity | undefined> {
+    const row = this.#get(this.#identify, digest) as (KeyRow & { readonly record: string }) | undefined
+    return row && { key: keyOf(row), organisation: this.#parse(row.organisation, row.record) }
+  }
+
+  async organisation(name: string): Promise<Organisation | undefined> {
+    const row = this.#get(this.#organisation, name) as { readonly record: string } | undefined
+    return row && this.#parse(name, row.record)
+  }
+
+  async organisations(): Promise<readonly Organisation[]> {
+    const rows = this.#all("SELECT record FROM organisations ORDER BY name") as { readonly record: string }[]
+    return rows.map(({ record }) => JSON.parse(record) as Organisation)
+  }
+
+  createOrganisation(organisation: Organisation): Promise<boolean> {
+    const { name } = organisation
+    return this.#write(
+      "INSERT INTO organisations VALUES (?, ?) ON CONFLICT DO NOTHING",
+      name,
+      JSON.stringify(organisation),
+    )
+  }
+
+  changeOrganisation(name: string, change: Partial<Omit<Organisation, "name">>): Promise<boolean> {
+    return this.#groups.write(() => {
+      const row = this.#organisation.get(name) as { readonly record: string } | undefined
+      if (row === undefined) return false
+      const changed = { ...(JSON.parse(row.record) as Organisation), ...change, name }
+      this.#database.prepare("UPDATE organisations SET record = ? WHERE name = ?").run(JSON.stringify(changed), name)
+      return true
+    })
+  }
+
+  async members(organisation: string): Promise<readonly string[]> {
+    const rows = this.#all("SELECT name FROM members WHERE organisation = ? ORDER BY name", organisation)
+    return (rows as { readonly name: string }[]).map(({ name }) => name)
+  }
+
+  createMember({ organisation, member }: MemberRef): Promise<boolean> {
+    return this.#write("INSERT INTO members VALUES (?, ?) ON CONFLICT DO NOTHING", organisation, member)
+  }
+
+  async keys(organisation: string): Promise<readonly KeyRecord[]> {
+    const rows = this.#all(
+      `SELECT ${keyColumns} FROM keys k WHERE organisation = ? ORDER BY created_at, id`,
+      organisation,
+    )
+    return (rows as unknown as KeyRow[]).map(keyOf)
+  }
+
+  createKey({ id, organisation, member, name, state, createdAt }: KeyRecord, digest: string): Promise<boolean> {
+    const insert = "INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+    return this.#write(insert, digest, id, organisation, member, name, state, createdAt)
+  }
+
+  changeKey(id: string, state: KeyState): Promise<KeyRecord | undefined> {
+    return this.#groups.write(() => {
+      this.#database.prepare("UPDATE keys SET state = ? WHERE id = ? AND state != 'revoked'").run(state, id)
+      const row = this.#database.prepare(`SELECT ${keyColumns} FROM keys k WHERE id = ?`).get(id) as KeyRow | undefined
+      return row && keyOf(row)
+    })
+  }
+
+  #write(statement: string, ...values: readonly (string | number)[]): Promise<boolean> {
+    return this.#groups.write(() => this.#database.prepare(statement).run(...values).changes === 1)
+  }
+
+  #get(statement: StatementSync, value: string): unknown {
+    try {
+      return statement.get(value)
+    } catch (cause) {
+      throw storeUnavailable(cause)
+    }
+  }
+
+  #all(statement: string, ...values: readonly string[]): unknown[] {
+    try {
+      return this.#database.prepare(statement).all(...values)
+    } catch (cause) {
+      throw storeUnavailable(cause)
+    }
+  }
+
+  #parse(name: string, text: string): Organisation {
+    const known = this.#parsed.get(name)
+    if (known?.text === text) return known.organisation
+    const organisation = JSON.parse(text) as Organisation
+    this.#parsed.set(name, { text, organisation })
+    return organisation
+  }
+}
+
+const keyOf = ({ id, organisation, member, name, state, created_at: createdAt }: KeyRow): KeyRecord => ({
+  id,
+  organisation,
+  member,
+  name,
+  state,
+  createdAt,
+})

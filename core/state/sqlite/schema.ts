@@ -1,0 +1,34 @@
+/** The tables of the embedded store. Amounts are integer micros, times Unix milliseconds. */
+
+export const schemaVersion = 1
+
+export const schema = `
+  CREATE TABLE organisations (name TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID, STRICT;
+  CREATE TABLE members (organisation TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY (organisation, name)) WITHOUT ROWID, STRICT;
+  CREATE TABLE keys (
+    digest TEXT PRIMARY KEY, id TEXT NOT NULL UNIQUE, organisation TEXT NOT NULL, member TEXT NOT NULL,
+    name TEXT NOT NULL, state TEXT NOT NULL, created_at INTEGER NOT NULL
+  ) WITHOUT ROWID, STRICT;
+  CREATE INDEX keys_of_organisation ON keys (organisation, created_at);
+  CREATE TABLE accounts (
+    id INTEGER PRIMARY KEY, organisation TEXT NOT NULL, member TEXT NOT NULL,
+    granted INTEGER NOT NULL, spent INTEGER NOT NULL, sequence INTEGER NOT NULL,
+    UNIQUE (organisation, member), CHECK (spent >= 0 AND granted >= spent)
+  ) STRICT;
+  CREATE TABLE entries (
+    account INTEGER NOT NULL, sequence INTEGER NOT NULL, kind TEXT NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL,
+    micros INTEGER NOT NULL, shortfall INTEGER NOT NULL, detail TEXT, reason TEXT
+  ) STRICT;
+  CREATE UNIQUE INDEX entries_in_order ON entries (account, sequence);
+  CREATE UNIQUE INDEX entries_once ON entries (id, account, kind);
+  CREATE TABLE usage (
+    account INTEGER NOT NULL, day TEXT NOT NULL, key TEXT NOT NULL, model TEXT NOT NULL, kind TEXT NOT NULL, route TEXT NOT NULL,
+    requests INTEGER NOT NULL, micros INTEGER NOT NULL, input REAL NOT NULL, output REAL NOT NULL, cached REAL NOT NULL,
+    seconds REAL NOT NULL, images REAL NOT NULL,
+    PRIMARY KEY (account, day, key, model, kind, route)
+  ) WITHOUT ROWID, STRICT;
+  CREATE TABLE records (key TEXT PRIMARY KEY, value TEXT NOT NULL, expires_at INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+  CREATE INDEX records_by_expiry ON records (expires_at);
+  CREATE TABLE health (beat INTEGER NOT NULL) STRICT;
+  INSERT INTO health VALUES (0);
+`

@@ -1,0 +1,126 @@
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { type Test, t } from "tap"
+import { openSqlite, type SqliteOptions } from "../../core/state/sqlite.ts"
+import { alice, chargeOf, dayOf, detail, holdOf, life, start, storeContract } from "../fixtures/store-contract.ts"
+
+const options = (more: Partial<SqliteOptions>): SqliteOptions => ({
+  path: ":memory:",
+  durability: "process",
+  now: () => start,
+  day: dayOf,
+  holdLifeMs: life,
+  ...more,
+})
+
+const open = async (t: Test, more: Partial<SqliteOptions>) => {
+  const store = await openSqlite(options(more))
+  t.teardown(() => store.close())
+  return store
+}
+
+t.test("in memory", async t => {
+  storeContract(t, (_, given) => openSqlite({ ...given, path: ":memory:", durability: "process" }))
+})
+
+t.test("in a file that survives a power cut", async t => {
+  storeContract(t, (t, given) =>
+    openSqlite({ ...given, path: join(t.testdir(), "deep", "store.db"), durability: "power" }),
+  )
+})
+
+t.test("a second gateway on the same file is refused, until the first has gone", async t => {
+  const path = join(t.testdir(), "store.db")
+  const first = await open(t, { path })
+  await t.rejects(openSqlite(options({ path })), /another gateway is running on it/)
+  await first.close()
+  t.ok((await open(t, { path })).ready())
+})
+
+t.test("the command line tool writes beside the gateway, which sees it at once", async t => {
+  const path = join(t.testdir(), "store.db")
+  const gateway = await open(t, { path })
+  const tool = await open(t, { path, owner: false })
+  await tool.accounts.grant("g", alice, 500, "gift")
+  t.same(await gateway.accounts.hold(holdOf("a", 500)), { state: "held", micros: 500 })
+  t.match(await tool.accounts.balance(alice), { available: 500, held: 0 })
+})
+
+t.test("what was confirmed is there after opening again; holds died with their calls", async t => {
+  const path = join(t.testdir(), "store.db")
+  const before = await open(t, { path })
+  await before.accounts.grant("g", alice, 1_000, "gift")
+  await before.accounts.hold(holdOf("a", 300))
+  await before.accounts.settle(chargeOf("a", 200))
+  await before.accounts.hold(holdOf("b", 300))
+  await before.close()
+  const after = await open(t, { path })
+  t.same(await after.accounts.balance(alice), { granted: 1_000, available: 800, held: 0, spent: 200 })
+  t.match(await after.accounts.settle(chargeOf("a", 200)), { repeated: true })
+})
+
+t.test("a write that waits when the store is closed is committed, later ones are refused with 503", async t => {
+  const path = join(t.testdir(), "store.db")
+  const store = await open(t, { path })
+  const granted = store.accounts.grant("g", alice, 10, "gift").catch(() => {})
+  const put = store.records.put("k", "v", 1_000)
+  await store.close()
+  await Promise.all([granted, put])
+  t.notOk(store.ready())
+  await t.rejects(store.records.put("k", "v", 1_000), { code: "store_unavailable", headers: { "retry-after": "1" } })
+  await t.rejects(store.directory.identify("x"), { code: "store_unavailable" })
+  t.match(await (await open(t, { path })).accounts.balance(alice), { granted: 10 })
+})
+
+t.test("a write that fails is rejected alone, with what it changed in memory taken back", async t => {
+  const store = await open(t, {})
+  await store.accounts.grant("g", alice, 1_000, "gift")
+  await store.accounts.hold(holdOf("bad", 100))
+  const wrong = { ...detail, key: null as unknown as string } // violates NOT NULL
+  const results = await Promise.allSettled([
+    store.accounts.settle(chargeOf("good-1", 10)),
+    store.accounts.settle(chargeOf("bad", 50, { detail: wrong })),
+    store.accounts.settle(chargeOf("good-2", 20)),
+    store.records.put("k", "v", 1_000),
+  ])
+  t.same(
+    results.map(({ status }) => status),
+    ["fulfilled", "rejected", "fulfilled", "fulfilled"],
+  )
+  t.same(await store.accounts.balance(alice), { granted: 1_000, available: 870, held: 100, spent: 30 })
+  t.same(
+    (await store.accounts.entries(alice, { after: 0, limit: 9 })).map(({ id }) => id),
+    ["g", "good-1", "good-2"],
+  )
+})
+
+t.test("a group that cannot commit is rejected as a whole, and the store says when it is back", async t => {
+  const path = join(t.testdir(), "store.db")
+  const states: boolean[] = []
+  const store = await open(t, { path, onState: up => states.push(up) })
+  await store.accounts.grant("g", alice, 1_000, "gift")
+  await store.accounts.hold(holdOf("a", 100))
+  const other = new DatabaseSync(path)
+  t.teardown(() => other.close())
+  other.exec("BEGIN IMMEDIATE") // holds the file longer than the store waits
+  const results = await Promise.allSettled([store.accounts.settle(chargeOf("a", 70)), store.records.put("k", "v", 9)])
+  t.match(results, [
+    { status: "rejected", reason: { code: "store_unavailable" } },
+    { status: "rejected", reason: { code: "store_unavailable" } },
+  ])
+  t.notOk(store.ready())
+  t.match(await store.accounts.balance(alice), { available: 900, held: 100, spent: 0 })
+  other.exec("COMMIT")
+  t.match(await store.accounts.settle(chargeOf("a", 70)), { charged: 70, repeated: false })
+  t.ok(store.ready())
+  t.same(states, [false, true])
+})
+
+t.test("a file of a newer version is not touched", async t => {
+  const path = join(t.testdir(), "store.db")
+  const newer = new DatabaseSync(path)
+  newer.exec("PRAGMA user_version = 99")
+  newer.close()
+  await t.rejects(openSqlite(options({ path })), /newer Tollgate/)
+  await t.rejects(openSqlite(options({ path })), /newer Tollgate/, "and the lock was given back")
+})
