@@ -1,0 +1,71 @@
+/** Meters the Messages API: usage comes with the first event and, corrected, with one of the last. */
+
+import type { EventSign, StreamEvent, Usage, UsageReader, UsageReport } from "../../../core/index.ts"
+import { Surprises } from "../common/counts.ts"
+import { type Json, list, parse, record, text, textBytes } from "../common/json.ts"
+import { eventFault } from "./faults.ts"
+import { merge, tokensOf } from "./usage.ts"
+
+/** The other events say nothing of what was used. */
+const metered: ReadonlySet<string> = new Set(["message_start", "message_delta", "content_block_delta"])
+
+export class MessagesMeter implements UsageReader {
+  readonly #surprises = new Surprises()
+  #reported: Json = {}
+  #outputBytes = 0
+
+  whole(body: Buffer): void {
+    const message = record(this.#parse(body))
+    this.#reported = record(message.usage)
+    for (const block of list(message.content)) this.#outputBytes += blockBytes(record(block))
+  }
+
+  event({ type, data }: StreamEvent): void {
+    if (type !== undefined && !metered.has(type)) return
+    const event = record(this.#parse(data))
+    const kind = type ?? text(event.type)
+    if (kind === "content_block_delta") this.#outputBytes += deltaBytes(record(event.delta))
+    else if (kind === "message_start") this.#reported = merge(this.#reported, record(record(event.message).usage))
+    else if (kind === "message_delta") this.#reported = merge(this.#reported, record(event.usage))
+  }
+
+  report(): UsageReport {
+    const usage: Usage | undefined = tokensOf(this.#reported, this.#surprises)
+    const serviceTier = text(this.#reported.service_tier)
+    return {
+      outputBytes: this.#outputBytes,
+      ...(usage === undefined ? {} : { usage }),
+      ...(serviceTier === undefined ? {} : { serviceTier }),
+    }
+  }
+
+  get surprises(): readonly string[] {
+    return this.#surprises.all
+  }
+
+  #parse(data: Buffer): unknown {
+    const parsed = parse(data)
+    if (parsed === undefined) this.#surprises.note("bad_json")
+    return parsed
+  }
+}
+
+const deltaBytes = (delta: Json): number =>
+  textBytes(delta.text) + textBytes(delta.partial_json) + textBytes(delta.thinking) + textBytes(delta.content)
+
+const blockBytes = (block: Json): number =>
+  textBytes(block.text) +
+  textBytes(block.thinking) +
+  (block.input === undefined ? 0 : textBytes(JSON.stringify(block.input)))
+
+/** A block's start holds no text yet; the blocks that come whole are followed by their stop, which counts. */
+const beforeContent: ReadonlySet<string> = new Set(["message_start", "content_block_start", "ping"])
+
+export const messagesSign = (event: StreamEvent): EventSign => {
+  if (event.type !== undefined && beforeContent.has(event.type)) return { sign: "neutral" }
+  if (event.type !== undefined && event.type !== "error") return { sign: "content" }
+  const parsed = record(parse(event.data))
+  const type = event.type ?? text(parsed.type) ?? ""
+  if (type === "error") return { sign: "fault", fault: eventFault(parsed) }
+  return { sign: beforeContent.has(type) ? "neutral" : "content" }
+}

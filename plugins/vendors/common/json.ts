@@ -1,0 +1,37 @@
+/** Reads vendors' JSON without trusting it: whatever is not there, or not of its kind, is absent. Never throws. */
+
+export type Json = Readonly<Record<string, unknown>>
+
+const nothing: Json = Object.freeze({})
+const empty: readonly unknown[] = Object.freeze([])
+
+/** `undefined` when the bytes are no JSON. */
+export const parse = (bytes: Buffer): unknown => {
+  try {
+    return JSON.parse(bytes.toString())
+  } catch {
+    return undefined
+  }
+}
+
+export const record = (value: unknown): Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : nothing
+
+export const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : empty)
+
+export const text = (value: unknown): string | undefined =>
+  typeof value === "string" && value !== "" ? value : undefined
+
+/** UTF-8 bytes of a text, or of the texts in a list of content parts. */
+export const textBytes = (value: unknown): number => {
+  if (typeof value === "string") return Buffer.byteLength(value)
+  let bytes = 0
+  for (const part of list(value)) {
+    const { text, refusal, thinking } = record(part)
+    bytes += textBytes(text) + textBytes(refusal) + textBytes(thinking)
+  }
+  return bytes
+}
+
+/** Does a stream's end marker stand where JSON is expected (`[DONE]`)? */
+export const isDone = (data: Buffer): boolean => data.length < 16 && data.toString("latin1").trim() === "[DONE]"

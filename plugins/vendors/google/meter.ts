@@ -1,0 +1,78 @@
+/** Meters generateContent and its stream: every chunk carries counts, the last ones are right. */
+
+import type { EventSign, StreamEvent, Usage, UsageReader, UsageReport } from "../../../core/index.ts"
+import { Surprises } from "../common/counts.ts"
+import { type Json, list, parse, record, text, textBytes } from "../common/json.ts"
+import { eventFault } from "./faults.ts"
+import { tokensOf } from "./usage.ts"
+
+export class GenerateMeter implements UsageReader {
+  readonly #surprises = new Surprises()
+  #usage: Usage | undefined
+  #serviceTier: string | undefined
+  #outputBytes = 0
+
+  /** A stream that was answered whole is a JSON array of chunks. */
+  whole(body: Buffer): void {
+    const parsed = this.#parse(body)
+    for (const answer of Array.isArray(parsed) ? parsed : [parsed]) this.#read(record(answer))
+  }
+
+  event(event: StreamEvent): void {
+    this.#read(record(this.#parse(event.data)))
+  }
+
+  report(): UsageReport {
+    return {
+      outputBytes: this.#outputBytes,
+      ...(this.#usage === undefined ? {} : { usage: this.#usage }),
+      ...(this.#serviceTier === undefined ? {} : { serviceTier: this.#serviceTier }),
+    }
+  }
+
+  get surprises(): readonly string[] {
+    return this.#surprises.all
+  }
+
+  #read(answer: Json): void {
+    for (const candidate of list(answer.candidates)) this.#outputBytes += candidateBytes(record(candidate))
+    this.#usage = tokensOf(answer.usageMetadata, this.#surprises) ?? this.#usage
+    this.#serviceTier = text(record(answer.usageMetadata).serviceTier) ?? this.#serviceTier
+  }
+
+  #parse(data: Buffer): unknown {
+    const parsed = parse(data)
+    if (parsed === undefined) this.#surprises.note("bad_json")
+    return parsed
+  }
+}
+
+const partsOf = (candidate: Json): readonly Json[] => list(record(candidate.content).parts).map(record)
+
+const candidateBytes = (candidate: Json): number =>
+  partsOf(candidate).reduce((bytes, part) => bytes + partBytes(part), 0)
+
+const partBytes = (part: Json): number => {
+  const call = record(part.functionCall)
+  const written = call.args ?? call.partialArgs
+  return (
+    textBytes(part.text) +
+    (written === undefined ? 0 : textBytes(JSON.stringify(written))) +
+    textBytes(record(part.executableCode).code)
+  )
+}
+
+export const generateSign = (event: StreamEvent): EventSign => {
+  const parsed = parse(event.data)
+  const answer = record(parsed)
+  if (answer.error !== undefined && answer.error !== null) return { sign: "fault", fault: eventFault(answer) }
+  const isContent = list(answer.candidates).map(record).some(hasContent) || answer.promptFeedback !== undefined
+  return { sign: isContent || answer !== parsed ? "content" : "neutral" }
+}
+
+const hasContent = (candidate: Json): boolean =>
+  text(candidate.finishReason) !== undefined || partsOf(candidate).some(part => candidateHolds(part))
+
+/** A first chunk may hold an empty text only. */
+const candidateHolds = (part: Json): boolean =>
+  Object.keys(part).some(key => key !== "text" && key !== "thought") || part.text !== ""

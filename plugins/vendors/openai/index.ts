@@ -1,0 +1,51 @@
+/** The OpenAI wire: chat completions, Responses, embeddings, moderations. Many other vendors speak it too. */
+
+import type { Adapter, Api, Dialect } from "../../../core/index.ts"
+import { chatSpoke, embeddingsSpoke } from "./chat.ts"
+import { ChatMeter, chatSign } from "./chat-meter.ts"
+import { openaiDialect, responsesDialect } from "./dialect.ts"
+import { fault } from "./faults.ts"
+import { embeddings, moderations } from "./others.ts"
+import { ResponsesMeter, responsesSign } from "./responses.ts"
+
+export { isOnlyUsage } from "./chat.ts"
+
+const chat: Api = {
+  usage: () => new ChatMeter(),
+  sign: chatSign,
+  parts: { types: { image_url: "image", input_audio: "file", file: "file" } },
+}
+
+const responses: Api = {
+  usage: () => new ResponsesMeter(),
+  sign: responsesSign,
+  parts: { types: { input_image: "image", input_audio: "file", input_file: "file" } },
+}
+
+/** Registered beside the adapter's own dialect. */
+export const dialects: readonly Dialect[] = [responsesDialect]
+
+export default {
+  name: "openai",
+  dialect: openaiDialect,
+  fields: {
+    toVendor: ["content-type", "accept", "openai-beta"],
+    toClient: [
+      "content-type",
+      "retry-after",
+      "retry-after-ms",
+      "x-should-retry",
+      "openai-processing-ms",
+      "openai-version",
+      "x-ratelimit-limit-*",
+      "x-ratelimit-remaining-*",
+      "x-ratelimit-reset-*",
+    ],
+    query: [],
+  },
+  authorise: secret => ({ authorization: `Bearer ${secret.reveal()}` }),
+  apis: { chat, responses, embeddings, moderations },
+  fault,
+  chat: chatSpoke,
+  embeddings: embeddingsSpoke,
+} satisfies Adapter
