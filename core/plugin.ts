@@ -76,6 +76,8 @@ export interface Route {
   }
   /** Not `none`: a chain that provides no `quote` stops the start. */
   readonly charge: "none" | "usage" | "acceptance"
+  /** A call of a charging route that costs nothing (counting tokens, by the method in its path): no hold, no bill. */
+  readonly free?: (call: Call) => boolean
   /** The rate-limit bucket. */
   readonly limit: string
   /** The model's type on usage rows; routes without a model name their own. */
@@ -369,6 +371,8 @@ export interface Host {
   readonly catalog: Catalog
   /** The adapter that speaks to this vendor. */
   adapterOf(vendor: string): Adapter
+  /** A registered dialect, by its name. Ask during a call, not in `setup`: others may register it later. */
+  dialectOf?(name: string): Dialect | undefined
   /** The day of a time, `YYYY-MM-DD`, in the deployment's time zone, whose IANA name is `timezone`. */
   readonly day: (at: number) => string
   readonly timezone: string

@@ -5,10 +5,10 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:
 import type { UsageReport } from "../adapter.ts"
 import { GatewayError } from "../errors.ts"
 import type { Target, Usage } from "../offer.ts"
-import type { Bill, Billing, Body, Call, Draft, Facts, Outcome, Watcher } from "../plugin.ts"
+import type { Bill, Billing, Call, Draft, Facts, Outcome, Watcher } from "../plugin.ts"
 import type { UsageSource } from "../state/store.ts"
 import { billFor, type UpstreamEnd } from "./billing.ts"
-import { type ByteBudget, receiveBody } from "./body.ts"
+import { type ByteBudget, receiveBody, type ScannedBody } from "./body.ts"
 import { ClientSide } from "./client.ts"
 import { makeOutcome } from "./outcome.ts"
 import type { CompiledRoute } from "./pipeline.ts"
@@ -17,6 +17,7 @@ import type { CompiledRoute } from "./pipeline.ts"
 export interface CallContext {
   readonly now: () => number
   readonly budget: ByteBudget
+  readonly bodyGauge: { add(bytes: number): void }
   readonly sandbox: boolean
   /** The most that a body may have when no step says otherwise. */
   readonly bodyMaxBytes: number
@@ -54,7 +55,7 @@ export class GatewayCall implements Call {
   readonly #head: string[] = []
   #billing: Billing | undefined
   #billed = false
-  #body: Promise<Body> | undefined
+  #body: Promise<ScannedBody> | undefined
   #bodyDone: (() => void) | undefined
   #query: URLSearchParams | undefined
   #left: AbortController | undefined
@@ -142,17 +143,18 @@ export class GatewayCall implements Call {
     return value
   }
 
-  body(): Promise<Body> {
+  body(): Promise<ScannedBody> {
     this.#body ??= this.#receive()
     return this.#body
   }
 
-  async #receive(): Promise<Body> {
+  async #receive(): Promise<ScannedBody> {
     const since = this.stepSince
     this.stepSince = Number.POSITIVE_INFINITY // a slow upload is the server's request timeout's business
     const { bytes, done } = await receiveBody(this.request, {
       maxBytes: this.find("bodyMaxBytes") ?? this.#context.bodyMaxBytes,
       budget: this.#context.budget,
+      gauge: this.#context.bodyGauge,
     })
     this.#bodyDone = done
     if (since !== Number.POSITIVE_INFINITY) this.stepSince = this.#context.now()

@@ -2,7 +2,8 @@
 
 import { GatewayError } from "../errors.ts"
 import type { Target } from "../offer.ts"
-import type { Body, Call, Draft, Facts, Outcome, Route, Step } from "../plugin.ts"
+import type { Call, Draft, Facts, Outcome, Route, Step } from "../plugin.ts"
+import type { ScannedBody } from "./body.ts"
 import type { GatewayCall } from "./call.ts"
 
 /** A step and the plugin that it came from. */
@@ -20,12 +21,12 @@ export interface CompiledRoute {
   readonly chain: readonly string[]
   run(call: GatewayCall): Promise<Outcome>
   /** Scans and validates the received bytes. */
-  readBody(bytes: Buffer): Body
+  readBody(bytes: Buffer): ScannedBody
   exchange(call: GatewayCall, prepare: (target: Target) => Draft | Promise<Draft>): Promise<Outcome>
 }
 
 export interface RouteParts {
-  readonly readBody: (bytes: Buffer) => Body
+  readonly readBody: (bytes: Buffer) => ScannedBody
   /** Throws the 422 of the specification. */
   readonly checkQuery: (query: URLSearchParams) => void
   readonly exchange: CompiledRoute["exchange"]

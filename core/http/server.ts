@@ -36,7 +36,7 @@ export interface ServerOptions {
   /** Own time of a pipeline step. */
   readonly stepMs: number
   /** A request that no route takes, or that failed outside its chain. */
-  readonly onStray: (error: GatewayError) => void
+  readonly onStray: (error: GatewayError, method: string) => void
 }
 
 export interface PublicServer {
@@ -68,7 +68,7 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
   }
 
   const stray = (request: IncomingMessage, response: ServerResponse, error: GatewayError): void => {
-    options.onStray(error)
+    options.onStray(error, request.method ?? "other")
     refuse(request, response, error, plain)
   }
 

@@ -1,0 +1,217 @@
+/** The composition root: one process, one generation at a time; starts, reloads, drains. */
+
+import { unwatchFile, watchFile } from "node:fs"
+import { bootstrap } from "./bootstrap.ts"
+import { type Config, ConfigError, type LoadOptions, loadConfig, needsRestart } from "./catalog/load.ts"
+import { buildGeneration, type Generation } from "./generation.ts"
+import { createByteBudget } from "./http/body.ts"
+import { createOpsServer, type OpsServer } from "./http/ops.ts"
+import { createPublicServer, type PublicServer } from "./http/server.ts"
+import { openProcess, type Process, type ProcessOptions } from "./process.ts"
+import { version } from "./version.ts"
+
+export interface GatewayOptions extends ProcessOptions, LoadOptions {
+  /** The path of gateway.yaml; read again at each reload. */
+  readonly file: string
+}
+
+/** Unless a step says less; more than every limit of the product would only cost memory. */
+const bodyMaxBytes = 25 * 1024 * 1024
+/** What a request line may call itself and still be a label. */
+const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+
+/** @throws ConfigError, or what keeps the store or a port from opening */
+export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
+  const reread = (): Promise<Config> => loadConfig(options.file, options)
+  return openGateway(await reread(), options, reread)
+}
+
+/** The same for a configuration in memory. */
+export const openGateway = async (
+  config: Config,
+  options: ProcessOptions,
+  reread: () => Promise<Config> = async () => config,
+): Promise<Gateway> => {
+  const process = await openProcess(config, options)
+  try {
+    const generation = await buildGeneration(config, process.parts)
+    const gateway = new Gateway(process, generation, reread)
+    await gateway.listen()
+    return gateway
+  } catch (error) {
+    await process.close()
+    throw error
+  }
+}
+
+export class Gateway {
+  readonly parts: Process["parts"]
+  readonly #process: Process
+  readonly #reread: () => Promise<Config>
+  readonly #server: PublicServer
+  readonly #ops: OpsServer
+  #generation: Generation
+  #url = ""
+  #opsUrl = ""
+  #draining = false
+  #stopping: Promise<void> | undefined
+  #reloading: Promise<readonly string[]> = Promise.resolve([])
+  #stopBootstrap = (): void => {}
+  #unwatch = (): void => {}
+
+  constructor(process: Process, generation: Generation, reread: () => Promise<Config>) {
+    this.#process = process
+    this.parts = process.parts
+    this.#generation = generation
+    this.#reread = reread
+    this.#server = this.#makeServer()
+    this.#ops = createOpsServer({
+      metrics: this.parts.metrics,
+      token: this.config.ops.token,
+      unready: () => (this.#draining ? "draining" : this.parts.store.ready() ? undefined : "the store does not answer"),
+    })
+  }
+
+  /** Scheme, host and port of the public listener; the API lies below `config.basePath`. */
+  get url(): string {
+    return this.#url
+  }
+
+  get opsUrl(): string {
+    return this.#opsUrl
+  }
+
+  get config(): Config {
+    return this.#generation.config
+  }
+
+  async listen(): Promise<void> {
+    const { listen, ops, watch, files, bootstrap: organisations } = this.config
+    const { store, clock, log } = this.parts
+    this.#stopBootstrap = await bootstrap(organisations, store, clock, log)
+    this.#opsUrl = urlOf(await this.#ops.listen(ops.host, ops.port))
+    this.#url = urlOf(await this.#server.listen(listen.host, listen.port))
+    if (watch) this.#unwatch = watchFiles(files, () => void this.reload())
+    this.#applied()
+  }
+
+  /** The reasons why the old configuration stays; none when the new one serves. Reloads wait for each other. */
+  reload(): Promise<readonly string[]> {
+    this.#reloading = this.#reloading.then(() => this.#reload())
+    return this.#reloading
+  }
+
+  /** Refuses new calls, lets the running ones end within `shutdown`, settles everything. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop()
+    return this.#stopping
+  }
+
+  async #reload(): Promise<readonly string[]> {
+    const { metrics, log, store, clock } = this.parts
+    const told = metrics.product("tollgate_config_reloads_total")
+    try {
+      const next = await this.#reread()
+      const restart = needsRestart(this.config, next)
+      if (restart.length > 0) throw new ConfigError(restart.map(key => `${next.file}: ${key} needs a restart`))
+      this.#swap(await buildGeneration(next, this.parts))
+      this.#stopBootstrap()
+      this.#stopBootstrap = await bootstrap(next.bootstrap, store, clock, log)
+      told.child("applied").add()
+      log.info({ catalog: next.catalog.digest }, "configuration reloaded")
+      return []
+    } catch (error) {
+      told.child("refused").add()
+      const reasons = (error as Error).message.split("\n")
+      log.error({ reasons }, "configuration refused; the old one serves on")
+      return reasons
+    }
+  }
+
+  #swap(next: Generation): void {
+    const { metrics, log } = this.parts
+    const old = this.#generation
+    metrics.product("tollgate_build_info").child(version, old.config.catalog.digest).set(0)
+    this.#generation = next
+    this.#applied()
+    this.#process.upstream.keep(next.vendors.values())
+    old.retire().catch(cause => log.error({ err: cause }, "an old generation could not be retired"))
+  }
+
+  #applied(): void {
+    const { metrics, clock } = this.parts
+    metrics
+      .product("tollgate_config_last_success_timestamp_seconds")
+      .child()
+      .set(clock.now() / 1000)
+    metrics.product("tollgate_build_info").child(version, this.config.catalog.digest).set(1)
+  }
+
+  async #stop(): Promise<void> {
+    const { drains } = this.#process
+    const { shutdownMs } = this.config
+    this.#draining = true
+    this.#unwatch()
+    this.#stopBootstrap()
+    await this.#reloading
+    const began = performance.now()
+    await this.#server.drain(shutdownMs)
+    await within(drains.idle(), Math.max(0, shutdownMs - (performance.now() - began)))
+    drains.cancelAll()
+    await drains.idle()
+    await this.#generation.retire()
+    await this.#process.close()
+    await this.#ops.close()
+  }
+
+  #makeServer(): PublicServer {
+    const { metrics, clock, log } = this.parts
+    const { limits, sandbox } = this.config
+    const missing = metrics.product("tollgate_usage_missing_total")
+    const requests = metrics.product("tollgate_http_requests_total")
+    const errors = metrics.product("tollgate_errors_total")
+    return createPublicServer({
+      context: {
+        now: clock.now,
+        budget: createByteBudget(limits.bodiesInMemoryBytes),
+        bodyGauge: metrics.product("tollgate_body_bytes_in_flight").child(),
+        sandbox,
+        bodyMaxBytes,
+        onUsageMissing: (call, target) => missing.child(target.vendor, call.find("model")?.model.name ?? "other").add(),
+      },
+      site: () => this.#generation,
+      wheel: this.#process.wheel,
+      log,
+      connections: limits.connections,
+      stepMs: limits.stepMs,
+      onStray: (error, method) => {
+        requests.child("other", methods.has(method) ? method : "other", String(error.kind.status)).add()
+        errors.child("other", error.kind.label).add()
+      },
+    })
+  }
+}
+
+const within = async (promise: Promise<void>, ms: number): Promise<void> => {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>(resolve => {
+    timer = setTimeout(resolve, ms)
+  })
+  await Promise.race([promise, late])
+  clearTimeout(timer)
+}
+
+const urlOf = ({ address, family, port }: { address: string; family: string; port: number }): string =>
+  `http://${family === "IPv6" ? `[${address}]` : address}:${port}`
+
+/** Polled, so that files behind swapped symbolic links (Kubernetes' ConfigMaps) are seen as well. */
+const watchFiles = (files: readonly string[], changed: () => void): (() => void) => {
+  for (const file of files) {
+    watchFile(file, { interval: 1_000, persistent: false }, (now, before) => {
+      if (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino) changed()
+    })
+  }
+  return () => {
+    for (const file of files) unwatchFile(file)
+  }
+}

@@ -1,0 +1,241 @@
+/** One generation: the routes, chains and adapters of one configuration, swapped whole and torn down after its last call. */
+
+import type { Adapter, Dialect } from "./adapter.ts"
+import type { Config } from "./catalog/load.ts"
+import { ConfigError } from "./catalog/load.ts"
+import { price } from "./catalog/price.ts"
+import { compileSchema, type Problem } from "./catalog/schema.ts"
+import { GatewayError } from "./errors.ts"
+import { bodyOf, type ScannedBody, scanOptionsOf } from "./http/body.ts"
+import { Exchange, type ExchangeContext, type VendorTable } from "./http/exchange.ts"
+import { compileFields, type FieldFilter } from "./http/fields.ts"
+import { type CompiledRoute, compileRoute, type NamedStep } from "./http/pipeline.ts"
+import { plain } from "./http/plain.ts"
+import { createRouter } from "./http/router.ts"
+import type { Site } from "./http/server.ts"
+import { type AnyPlugin, type LoadedAdapters, loadAdapters, loadPlugins, type ReadyPlugin } from "./loader.ts"
+import type { ChildLog } from "./observe/log.ts"
+import type { MetricsHub } from "./observe/metrics.ts"
+import type { JsonSchema, Vendor } from "./offer.ts"
+import type { Body, Clock, Host, Ledger, Route, Teardown } from "./plugin.ts"
+import type { Store } from "./state/store.ts"
+
+/** What belongs to the process and outlives every generation. */
+export interface ProcessParts {
+  readonly store: Store
+  readonly ledger: Ledger
+  readonly metrics: MetricsHub
+  readonly log: ChildLog
+  readonly clock: Clock
+  readonly random: () => number
+  readonly day: (at: number) => string
+  readonly exchange: ExchangeContext
+  readonly shared: Map<string, unknown>
+  /** With `sandbox: true`: stands in for every vendor's scheme, host and port. */
+  readonly sandboxOrigin: string | undefined
+  readonly plugins: readonly AnyPlugin[]
+}
+
+export interface Generation extends Site {
+  readonly config: Config
+  readonly routes: readonly CompiledRoute[]
+  readonly vendors: ReadonlyMap<string, Vendor>
+  /** Tears the plugins down after the last call. */
+  retire(): Promise<void>
+}
+
+/** Builds everything or throws; nothing of a failed generation stays. */
+export const buildGeneration = async (config: Config, parts: ProcessParts): Promise<Generation> => {
+  const [adapters, plugins] = await Promise.all([loadAdapters(config), loadPlugins(config, parts.plugins)])
+  const assembly = new Assembly(config, parts, adapters)
+  try {
+    for (const plugin of plugins) await assembly.add(plugin)
+    return assembly.finish()
+  } catch (error) {
+    await assembly.tearDown()
+    throw error
+  }
+}
+
+class Assembly {
+  readonly #config: Config
+  readonly #parts: ProcessParts
+  readonly #adapters: Map<string, Adapter>
+  readonly #dialects = new Map<string, Dialect>([[plain.name, plain]])
+  readonly #vendors: ReadonlyMap<string, Vendor>
+  readonly #steps: NamedStep[] = []
+  readonly #routes: { readonly plugin: string; readonly route: Route }[] = []
+  readonly #teardowns: Teardown[] = []
+
+  constructor(config: Config, parts: ProcessParts, adapters: LoadedAdapters) {
+    this.#config = config
+    this.#parts = parts
+    this.#adapters = new Map(adapters.byName)
+    for (const dialect of adapters.dialects) this.#dialects.set(dialect.name, dialect)
+    this.#vendors = withOrigin(config.vendors, parts.sandboxOrigin)
+  }
+
+  async add(plugin: ReadyPlugin): Promise<void> {
+    const teardown = await plugin.setup(this.#hostOf(plugin))
+    if (teardown !== undefined) this.#teardowns.push(teardown)
+  }
+
+  finish(): Generation {
+    const table = this.#vendorTable()
+    const routes = this.#routes.map(({ plugin, route }) => {
+      if (!this.#dialects.has(route.dialect))
+        throw this.#problem(`${route.path} of plugin ${plugin}: no dialect is called "${route.dialect}"`)
+      return this.#compile(route, table)
+    })
+    const { match } = createRouter(routes, this.#config.basePath)
+    let calls = 0
+    let onIdle: (() => void) | undefined
+    return {
+      config: this.#config,
+      routes,
+      vendors: this.#vendors,
+      match,
+      dialect: table.dialect,
+      enter: () => {
+        calls += 1
+        return () => {
+          calls -= 1
+          if (calls === 0) onIdle?.()
+        }
+      },
+      retire: async () => {
+        if (calls > 0) await new Promise<void>(resolve => (onIdle = resolve))
+        await this.tearDown()
+      },
+    }
+  }
+
+  async tearDown(): Promise<void> {
+    for (const teardown of this.#teardowns.splice(0).reverse()) {
+      try {
+        await teardown()
+      } catch (cause) {
+        this.#parts.log.error({ err: cause }, "a plugin could not be torn down")
+      }
+    }
+  }
+
+  #compile(route: Route, table: VendorTable): CompiledRoute {
+    const { metrics, clock, exchange } = this.#parts
+    const checkQuery = route.querySchema === undefined ? undefined : compileSchema(route.querySchema, "query")
+    try {
+      return compileRoute(route, this.#steps, {
+        readBody: readBodyOf(route),
+        checkQuery: query => {
+          if (checkQuery !== undefined) refuseInvalid(checkQuery(Object.fromEntries(query)))
+        },
+        exchange: (call, prepare) => new Exchange(call, prepare, table, exchange).run(),
+        now: clock.now,
+        observe: (plugin, seconds) =>
+          metrics.product("tollgate_plugin_duration_seconds").child(plugin).observe(seconds),
+        onPluginError: plugin => metrics.product("tollgate_plugin_errors_total").child(plugin).add(),
+      })
+    } catch (error) {
+      throw this.#problem((error as Error).message)
+    }
+  }
+
+  #vendorTable(): VendorTable {
+    const filters = new Map<string, FieldFilter>()
+    for (const vendor of this.#vendors.values()) {
+      filters.set(vendor.name, compileFields(this.#adapterOf(vendor.name), this.#config.sandbox))
+    }
+    return {
+      vendor: name => present(this.#vendors.get(name), `vendor ${name}`),
+      adapter: name => this.#adapterOf(name),
+      filter: name => present(filters.get(name), `vendor ${name}`),
+      dialect: name => present(this.#dialects.get(name), `dialect ${name}`),
+    }
+  }
+
+  #adapterOf(vendor: string): Adapter {
+    const { adapter } = present(this.#vendors.get(vendor), `vendor ${vendor}`)
+    return present(this.#adapters.get(adapter), `adapter ${adapter}`)
+  }
+
+  #hostOf(plugin: ReadyPlugin): Host {
+    const { metrics, log, clock, random, store, ledger, day, shared } = this.#parts
+    const config = this.#config
+    return {
+      use: step => void this.#steps.push({ plugin: plugin.name, step }),
+      route: route => void this.#routes.push({ plugin: plugin.name, route }),
+      dialect: dialect => void this.#dialects.set(dialect.name, dialect),
+      adapter: adapter => void this.#adapters.set(adapter.name, adapter),
+      error: (code, message, options) => new GatewayError(code, message, options),
+      metrics: metrics.forPlugin(plugin.name),
+      log: log.child({ plugin: plugin.name }),
+      clock,
+      random,
+      store,
+      ledger,
+      catalog: config.catalog,
+      adapterOf: vendor => this.#adapterOf(vendor),
+      day,
+      timezone: config.timezone,
+      mounts: family => config.mounts[family] ?? [family],
+      shared: <T>(key: string, make: () => T): T => {
+        if (!shared.has(key)) shared.set(key, make())
+        return shared.get(key) as T
+      },
+      price,
+    }
+  }
+
+  #problem(message: string): ConfigError {
+    return new ConfigError([`${this.#config.file}: ${message}`])
+  }
+}
+
+/** Below this a body is parsed whole (as fast as a scan); above it only the fields that the schema names are. */
+const parsedWholeMax = 64 * 1024
+
+const readBodyOf = (route: Route): ((bytes: Buffer) => ScannedBody) => {
+  const properties = Object.keys((route.schema?.properties as JsonSchema | undefined) ?? {})
+  const scan = scanOptionsOf({ ...route, reads: [...(route.reads ?? []), ...properties] })
+  const check = route.schema === undefined ? undefined : compileSchema(route.schema, "body")
+  return bytes => {
+    const body = bodyOf(bytes, scan)
+    if (check !== undefined)
+      refuseInvalid(check(bytes.length <= parsedWholeMax ? body.json() : fieldsOf(body, properties)))
+    return body
+  }
+}
+
+const fieldsOf = (body: Body, names: readonly string[]): Record<string, unknown> => {
+  const out: Record<string, unknown> = Object.create(null)
+  for (const name of names) {
+    const value = body.field(name)
+    if (value !== undefined) out[name] = value
+  }
+  return out
+}
+
+const refuseInvalid = (problems: readonly Problem[]): void => {
+  const first = problems[0]
+  if (first === undefined) return
+  const param = first.loc.slice(1).join(".")
+  throw new GatewayError("validation_failed", `${param === "" ? first.loc.join(".") : param}: ${first.msg}`, {
+    detail: problems,
+    ...(param === "" ? {} : { param }),
+  })
+}
+
+const present = <T>(value: T | undefined, what: string): T => {
+  if (value === undefined) throw new Error(`there is no ${what}`)
+  return value
+}
+
+/** The vendor's own path prefix stays: an adapter's paths are below it. */
+const withOrigin = (vendors: ReadonlyMap<string, Vendor>, origin: string | undefined): ReadonlyMap<string, Vendor> => {
+  if (origin === undefined) return vendors
+  const moved = [...vendors].map(([name, vendor]): [string, Vendor] => {
+    const { pathname } = new URL(vendor.origin)
+    return [name, { ...vendor, origin: pathname === "/" ? origin : `${origin}${pathname}` }]
+  })
+  return new Map(moved)
+}

@@ -1,0 +1,125 @@
+/** What belongs to a process and outlives every generation: store, ledger, metrics, sockets, the sandbox. */
+
+import type { Config } from "./catalog/load.ts"
+import type { ProcessParts } from "./generation.ts"
+import { createBreaker } from "./http/breaker.ts"
+import { createDrains, type Drains } from "./http/drains.ts"
+import { createUpstream, type Upstream } from "./http/upstream.ts"
+import { type AnyPlugin, loadSandbox } from "./loader.ts"
+import { createLedger } from "./money/ledger.ts"
+import { systemClock } from "./observe/clock.ts"
+import { Deadlines } from "./observe/deadlines.ts"
+import { type ChildLog, createLog } from "./observe/log.ts"
+import { createMetrics, type MetricsHub } from "./observe/metrics.ts"
+import type { Clock } from "./plugin.ts"
+import { openStore } from "./state/open.ts"
+
+export interface ProcessOptions {
+  readonly clock?: Clock
+  readonly log?: ChildLog
+  /** In [0, 1). */
+  readonly random?: () => number
+  /** Pauses of the sandbox between the chunks of a stream. */
+  readonly sandboxPauseMs?: number
+  /** Plugins that no file names, at the end of the pipeline: those under test. */
+  readonly plugins?: readonly AnyPlugin[]
+}
+
+export interface Process {
+  readonly parts: ProcessParts
+  readonly wheel: Deadlines
+  readonly upstream: Upstream
+  readonly drains: Drains
+  /** Settles what is pending, then closes everything. */
+  close(): Promise<void>
+}
+
+/** A call whose process died gives its credits back after that. */
+const holdLifeMs = 5 * 60_000
+/** How late a deadline may be noticed. */
+const wheelMs = 100
+
+export const openProcess = async (config: Config, options: ProcessOptions): Promise<Process> => {
+  const clock = options.clock ?? systemClock
+  const log = options.log ?? createLog({ level: "info" })
+  const random = options.random ?? Math.random
+  const metrics = createMetrics({ defaults: true })
+  const wheel = new Deadlines(clock, wheelMs)
+  const day = dayIn(config.timezone)
+  const store = await openStore(config.store, { now: clock.now, day, holdLifeMs, ...watchStore(log, metrics) })
+  const ledger = createLedger({ store, clock, log, metrics: metrics.forPlugin("ledger"), holdLifeMs })
+  const upstream = createUpstream({ connections: config.upstream.connections, clock, wheel })
+  const drains = createDrains(config.upstream.drain, clock)
+  const sandbox = config.sandbox ? await openSandbox(options.sandboxPauseMs) : undefined
+  const breaker = createBreaker(clock, metrics.product("tollgate_upstream_breaker_state"))
+  const exchange = { upstream, breaker, drains, clock, wheel, random, metrics: metrics.forPlugin("core") }
+  return {
+    parts: {
+      store,
+      ledger,
+      metrics,
+      log,
+      clock,
+      random,
+      day,
+      exchange,
+      shared: new Map(),
+      sandboxOrigin: sandbox?.origin,
+      plugins: options.plugins ?? [],
+    },
+    wheel,
+    upstream,
+    drains,
+    close: async () => {
+      await ledger.stop()
+      await Promise.all([upstream.close(), sandbox?.close(), store.close()])
+      wheel.stop()
+    },
+  }
+}
+
+const watchStore = (
+  log: ChildLog,
+  metrics: MetricsHub,
+): Pick<Parameters<typeof openStore>[1], "onState" | "observe"> => {
+  const durations = metrics.product("tollgate_dependency_duration_seconds")
+  const errors = metrics.product("tollgate_dependency_errors_total")
+  return {
+    onState: (up, cause) =>
+      up ? log.info({}, "the store answers") : log.error({ err: cause }, "the store does not answer"),
+    observe: (operation, seconds, failed) => {
+      durations.child("store", operation).observe(seconds)
+      if (failed) errors.child("store", operation).add()
+    },
+  }
+}
+
+/** Zones are offset by whole quarters of an hour. */
+const quarterMs = 900_000
+
+/** `YYYY-MM-DD` of a time in a zone. Formatting costs a microsecond, so the answer of the present quarter is kept. */
+const dayIn = (timezone: string): ((at: number) => string) => {
+  const format = new Intl.DateTimeFormat("en-CA", {
+    timeZone: timezone,
+    year: "numeric",
+    month: "2-digit",
+    day: "2-digit",
+  })
+  let quarter = Number.NaN
+  let kept = ""
+  return at => {
+    const now = Math.floor(at / quarterMs)
+    if (now !== quarter) {
+      quarter = now
+      kept = format.format(at)
+    }
+    return kept
+  }
+}
+
+const openSandbox = async (pauseMs: number | undefined): Promise<{ origin: string; close(): Promise<void> }> => {
+  const { startSandbox } = (await loadSandbox()) as {
+    startSandbox(options: { pauseMs?: number }): Promise<{ origin: string; close(): Promise<void> }>
+  }
+  return startSandbox(pauseMs === undefined ? {} : { pauseMs })
+}
