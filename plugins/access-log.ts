@@ -1,0 +1,68 @@
+/** One line per call: who asked for what, how it ended, what it cost, and where the time went. */
+
+import { asGatewayError, type Call, type GatewayError, type Host, type Outcome, type Plugin } from "../core/index.ts"
+
+/** A client's own id is for its own searches: cut, never trusted. */
+const clientIdMax = 128
+
+export default {
+  name: "access-log",
+  api: 1,
+  options: { type: "object", additionalProperties: false, properties: {} },
+  setup(host) {
+    host.use({
+      async run(call, next) {
+        const started = performance.now()
+        try {
+          const outcome = await next()
+          host.log.info({ ...callFields(call), ...outcomeFields(outcome), ms: since(started) }, "call")
+          return outcome
+        } catch (thrown) {
+          logRefusal(host, call, asGatewayError(thrown), since(started))
+          throw thrown
+        }
+      },
+    })
+  },
+} satisfies Plugin
+
+const round = (ms: number): number => Math.round(ms * 100) / 100
+const since = (started: number): number => round(performance.now() - started)
+
+const callFields = (call: Call) => {
+  const principal = call.find("principal")
+  const client = call.headers["x-request-id"]
+  return {
+    id: call.id,
+    client_request_id: client === undefined ? undefined : String(client).slice(0, clientIdMax),
+    method: call.method,
+    route: call.route.path,
+    organisation: principal?.organisation,
+    member: principal?.member,
+    key: principal?.key,
+    model: call.find("model")?.model.name,
+  }
+}
+
+const outcomeFields = (outcome: Outcome) => ({
+  status: outcome.status,
+  outcome: outcome.end,
+  vendor: outcome.target?.vendor,
+  attempts: outcome.attempts.length > 1 ? outcome.attempts : undefined,
+  usage: outcome.usage,
+  source: outcome.source === "none" ? undefined : outcome.source,
+  micros: outcome.billedMicros,
+  bytes: outcome.bytesOut,
+  upstream_ms: round(outcome.upstreamMs),
+  first_byte_ms: outcome.firstByteMs === undefined ? undefined : round(outcome.firstByteMs),
+  streamed: outcome.streamed,
+})
+
+/** The client's own mistakes are news about the client; all else is news about us or a vendor. */
+const logRefusal = (host: Host, call: Call, error: GatewayError, ms: number): void => {
+  const { status, source } = error.kind
+  const level =
+    source === "client" ? "info" : error.code === "internal" || error.code === "plugin_failed" ? "error" : "warn"
+  const fields = { ...callFields(call), status, outcome: "rejected", code: error.code, ms }
+  host.log[level](error.cause === undefined ? fields : { ...fields, error: error.message, cause: error.cause }, "call")
+}

@@ -1,0 +1,156 @@
+/** Holds what a call may cost before any vendor hears of it, and settles what it did cost. */
+
+import {
+  type Body,
+  type Call,
+  credits,
+  type Demand,
+  durationSchema,
+  estimatedInput,
+  type Host,
+  type JsonSchema,
+  type Model,
+  type Plugin,
+  type PriceCard,
+  parseDuration,
+  type Quote,
+  type Usage,
+} from "../core/index.ts"
+
+interface Options {
+  /** The most output tokens that a hold counts, whatever the request or the model allows. */
+  readonly output_allowance: number
+  readonly reservations: { readonly requests: number; readonly window: string }
+}
+
+const usual: Options = { output_allowance: 8192, reservations: { requests: 300, window: "60s" } }
+
+export default {
+  name: "pricing",
+  api: 1,
+  options: {
+    type: "object",
+    additionalProperties: false,
+    properties: {
+      output_allowance: { type: "integer", minimum: 1, maximum: 10_000_000 },
+      reservations: {
+        type: "object",
+        additionalProperties: false,
+        required: ["requests", "window"],
+        properties: { requests: { type: "integer", minimum: 1, maximum: 1_000_000 }, window: durationSchema },
+      },
+    },
+  },
+  setup(host, options) {
+    const { output_allowance, reservations } = { ...usual, ...options }
+    const window = { requests: reservations.requests, windowMs: parseDuration(reservations.window) }
+    const count = moneyCounters(host)
+    host.use({
+      on: route => route.charge !== "none",
+      needs: ["principal", "model", "plan"],
+      provides: ["quote"],
+      async run(call, next) {
+        if (call.route.free?.(call) === true) return next()
+        const { model } = call.get("model")
+        const principal = call.get("principal")
+        const body = await call.body()
+        const demand = call.route.demand?.(body, call) ?? { stream: false }
+        const quote = quoteFor(host, call, { card: cardOf(host, call), model, body, demand, output_allowance })
+        const { card, parameters, micros, least } = call.set("quote", quote)
+        const detail = { model: model.name, kind: call.route.kind ?? model.type, route: call.route.path }
+        const hold = await host.ledger.hold({ id: call.id, principal, micros, least, reservations: window, detail })
+        count("held", model, hold.micros)
+        call.onBill({
+          async settle(bill) {
+            const priced = host.price(card, {
+              parameters,
+              usage: bill.usage,
+              ...tierOf(bill.serviceTier ?? demand.serviceTier),
+            })
+            if (priced.unpriced.length > 0) countUnpriced(host, call)
+            const settled = await hold.settle(priced, bill)
+            count("settled", model, settled.micros)
+            if (settled.durable) count("shortfall", model, priced.micros - settled.micros)
+            return settled
+          },
+          async release() {
+            await hold.release()
+            count("released", model, hold.micros)
+          },
+        })
+        return next()
+      },
+    })
+  },
+} satisfies Plugin<Partial<Options>>
+
+const tierOf = (serviceTier: string | undefined) => (serviceTier === undefined ? {} : { serviceTier })
+
+/** @throws GatewayError `price_missing` (500): before any upstream call, as the specification says */
+const cardOf = (host: Host, call: Call): PriceCard => {
+  const { asked, model } = call.get("model")
+  const card = host.catalog.card(model, call.get("principal").identity.organisation.overlay)
+  if (card === undefined) throw host.error("price_missing", `No price is configured for model '${asked}'`)
+  return card
+}
+
+interface QuoteInput {
+  readonly card: PriceCard
+  readonly model: Model
+  readonly body: Body
+  readonly demand: Demand
+  readonly output_allowance: number
+}
+
+/**
+ * The size of a hold: the estimated input and an output allowance at the dearest row that may apply. `least` is what
+ * must be there: the input and one token of output; everything, where the price is exact.
+ */
+export const quoteFor = (
+  host: Pick<Host, "price">,
+  call: Pick<Call, "route">,
+  { card, model, body, demand, output_allowance }: QuoteInput,
+): Quote => {
+  const parameters = parametersOf(model, body)
+  const estimated: Usage = { input: estimatedInput(body.scan) }
+  const tier = tierOf(demand.serviceTier)
+  const cost = (output: number, dearest: boolean): number =>
+    host.price(card, { parameters, usage: output === 0 ? estimated : { ...estimated, output }, dearest, ...tier })
+      .micros
+  const generates = model.type === "llm" || model.type === "decision"
+  const micros = cost(generates ? outputAllowance(model, demand, output_allowance) : 0, true)
+  const exact = call.route.charge === "acceptance"
+  const least = exact ? micros : Math.min(micros, cost(generates ? 1 : 0, false))
+  return { micros, least, card, parameters, estimated }
+}
+
+const outputAllowance = ({ maxOutput }: Model, demand: Demand, allowance: number): number => {
+  const most = Math.min(demand.maxOutput ?? allowance, maxOutput ?? allowance, allowance)
+  return Math.max(0, Math.ceil(most)) * Math.max(1, Math.ceil(demand.choices ?? 1))
+}
+
+/** What the price tables of media ask for: the request's parameters over the model's defaults. */
+const parametersOf = (model: Model, body: Body): Readonly<Record<string, unknown>> => {
+  if (model.parameters === undefined) return {}
+  const properties = (model.parameters.properties ?? {}) as Readonly<Record<string, JsonSchema>>
+  const sent = body.json()
+  const own = sent.parameters as Readonly<Record<string, unknown>> | undefined
+  return Object.fromEntries(
+    Object.entries(properties).flatMap(([name, schema]) => {
+      const value = own?.[name] ?? sent[name] ?? schema.default
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+}
+
+const countUnpriced = (host: Host, call: Call): void => {
+  const vendor = call.get("plan")[0]?.vendor ?? "other"
+  host.metrics.product("usage_unpriced_total").child(vendor, call.get("model").model.name).add()
+}
+
+const moneyCounters = (host: Host) => {
+  const family = host.metrics.product("credits_total")
+  return (kind: "held" | "settled" | "released" | "shortfall", { name }: Model, micros: number): void => {
+    if (micros > 0) family.child(kind, name).add(credits(micros))
+  }
+}

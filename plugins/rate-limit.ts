@@ -1,0 +1,65 @@
+/** Requests per member in exact sliding windows, by the bucket that the route names (specification 8). */
+
+import { durationSchema, type Plugin, parseDuration, type WindowAnswer, type WindowLimit } from "../core/index.ts"
+
+interface Bucket {
+  readonly requests: number
+  readonly window: string
+}
+type Options = Readonly<Record<string, Bucket>>
+
+const usual: Options = {
+  common: { requests: 120, window: "60s" },
+  polling: { requests: 300, window: "60s" },
+  chatbot: { requests: 30, window: "60s" },
+}
+
+const bucketSchema = {
+  type: "object",
+  additionalProperties: false,
+  required: ["requests", "window"],
+  properties: { requests: { type: "integer", minimum: 1, maximum: 1_000_000 }, window: durationSchema },
+}
+
+export default {
+  name: "rate-limit",
+  api: 1,
+  options: { type: "object", propertyNames: { pattern: "^[a-z][a-z0-9-]*$" }, additionalProperties: bucketSchema },
+  setup(host, options) {
+    const refused = host.metrics.product("rate_limited_total")
+    const buckets = new Map(
+      Object.entries({ ...usual, ...options }).map(([name, { requests, window }]) => [
+        name,
+        { limit: { requests, windowMs: parseDuration(window) } satisfies WindowLimit, refused: refused.child(name) },
+      ]),
+    )
+    host.use({
+      on: ({ access, limit, path }) => {
+        if (access !== "key" || limit === "none") return false // without a key there is no member to count for
+        if (!buckets.has(limit)) throw new Error(`the route ${path} names the bucket ${limit}: rate-limit has none`)
+        return true
+      },
+      needs: ["principal"],
+      async run(call, next) {
+        const bucket = buckets.get(call.route.limit)!
+        const answer = await host.store.windows.hit(call.route.limit, call.get("principal"), bucket.limit)
+        for (const [name, value] of fieldsOf(bucket.limit, answer)) call.header(name, value)
+        if (answer.allowed) return next()
+        bucket.refused.add()
+        throw host.error("rate_limited", "Rate limit exceeded", {
+          headers: { "retry-after": String(Math.max(1, seconds(answer.retryAfterMs))) },
+          reason: "rate_limit_exceeded",
+        })
+      },
+    })
+  },
+} satisfies Plugin<Options>
+
+/** Rounded up: a client that waits so long passes. */
+const seconds = (ms: number): number => Math.ceil(ms / 1000)
+
+const fieldsOf = ({ requests }: WindowLimit, { remaining, resetMs }: WindowAnswer): readonly [string, string][] => [
+  ["ratelimit-limit", String(requests)],
+  ["ratelimit-remaining", String(remaining)],
+  ["ratelimit-reset", String(seconds(resetMs))],
+]
