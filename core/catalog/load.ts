@@ -5,7 +5,7 @@ import { dirname, resolve } from "node:path"
 import { readCatalog } from "./catalog.ts"
 import type { Config, LoadOptions } from "./config.ts"
 import { readBasePath, readLimits, readListen, readOps, readStore, readTimezone, readUpstream } from "./deployment.ts"
-import type { Field } from "./field.ts"
+import { type Field, required } from "./field.ts"
 import { ConfigError, Problems, problemText } from "./problems.ts"
 import { readBootstrap, readEndpoints, readMounts, readPlugins } from "./product.ts"
 import type { SecretSource } from "./secret.ts"
@@ -74,7 +74,9 @@ const readConfig = (
   const fields = top.fields(topKeys)
   const sandbox = fields.get("sandbox")?.boolean() ?? false
   const source: SecretSource = { env: options.env ?? {}, sandbox, files: new Set(read) }
-  const known = readVendors(fields.get("vendors"), source)
+  const known = readVendors(required(top, fields, "vendors"), source)
+  if (known.vendors.size === 0 && known.left.size > 0)
+    fields.get("vendors")?.problem("expected the secret of at least one vendor")
   return {
     file,
     listen: readListen(fields.get("listen"), options, top),

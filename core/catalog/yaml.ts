@@ -37,13 +37,16 @@ export const readYaml = (text: string, file: string, problems: Problems): Field 
   }
 }
 
+/** Without the usual log level, a second document would be dropped in silence; known tags beyond core stay unknown. */
+const options = { schema: "core", resolveKnownTags: false, prettyErrors: false, logLevel: "error" } as const
+
 const refusal = (at: Position, message: string): ConfigError => new ConfigError([problemText(at, "", message)])
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 const parsed = (text: string, file: string, problems: Problems): Field => {
   const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, schema: "core", logLevel: "silent" })
+  const document = parseDocument(text, { ...options, lineCounter: lines })
   const faults = [...document.errors, ...document.warnings]
   const at = (offset: number): Position => {
     const { line, col } = lines.linePos(offset)
