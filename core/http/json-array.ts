@@ -52,11 +52,7 @@ export class JsonArraySplitter implements Splitter {
         this.#between(byte)
         begin = offset
       }
-      if (this.#inElement) {
-        if (this.#depth === 0 && (byte === COMMA || byte === CLOSE_ARRAY)) this.#finish(chunk, begin, offset, byte)
-        else this.#inside(byte)
-        if (this.#lone && this.#depth === 0 && byte === CLOSE_OBJECT) this.#finish(chunk, begin, offset + 1, byte)
-      }
+      if (this.#inElement) this.#inside(chunk, begin, offset, byte)
       offset++
     }
     if (this.#inElement) this.#keep(chunk, begin)
@@ -79,10 +75,16 @@ export class JsonArraySplitter implements Splitter {
     }
   }
 
-  #inside(byte: number): void {
+  /** An object or array ends with its own last byte, a number or word with what follows it. */
+  #inside(chunk: Buffer, begin: number, offset: number, byte: number): void {
     if (byte === QUOTE) this.#inString = true
     else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.#depth++
-    else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) this.#depth--
+    else if (this.#depth === 0 && (byte === COMMA || byte === CLOSE_ARRAY)) {
+      this.#finish(chunk, begin, offset)
+      this.#done = byte === CLOSE_ARRAY
+    } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
+      if (--this.#depth === 0) this.#finish(chunk, begin, offset + 1)
+    }
   }
 
   /** The offset behind the string's closing quote, or the chunk's length. */
@@ -104,7 +106,7 @@ export class JsonArraySplitter implements Splitter {
     return chunk.length
   }
 
-  #finish(chunk: Buffer, begin: number, end: number, byte: number): void {
+  #finish(chunk: Buffer, begin: number, end: number): void {
     const last = chunk.subarray(begin, end)
     const pieces = this.#pieces
     const tooLarge = !this.#skipping && this.#kept + last.length > this.#options.maxEventBytes
@@ -112,7 +114,7 @@ export class JsonArraySplitter implements Splitter {
     this.#pieces = []
     this.#kept = 0
     this.#inElement = this.#skipping = false
-    this.#done = byte === CLOSE_ARRAY || this.#lone
+    this.#done = this.#lone
     if (tooLarge) this.#options.onOverflow()
     if (deliver) this.#onEvent({ data: pieces.length === 0 ? last : Buffer.concat([...pieces, last]) })
   }
