@@ -1,0 +1,263 @@
+/** Request bodies: received within a budget of memory, read from their bytes, passed on with another model. */
+
+import type { IncomingMessage } from "node:http"
+import { GatewayError } from "../errors.ts"
+import type { Body, BodyScan, Route } from "../plugin.ts"
+import { codedBody } from "./front-check.ts"
+import { type ByteRange, type ScannedJson, type ScanOptions, scanJson } from "./json-scan.ts"
+
+// ---- receiving ----
+
+/** The memory that all bodies of the process share, in bytes. */
+export interface ByteBudget {
+  /** False when it does not fit: nothing was taken then. */
+  take(bytes: number): boolean
+  give(bytes: number): void
+  readonly used: number
+}
+
+export const createByteBudget = (maxBytes: number): ByteBudget => {
+  let used = 0
+  return {
+    take(bytes) {
+      if (used + bytes > maxBytes) return false
+      used += bytes
+      return true
+    },
+    give(bytes) {
+      used -= bytes
+    },
+    get used() {
+      return used
+    },
+  }
+}
+
+export interface ReceiveOptions {
+  /** The most that may be declared or counted; this many pass. */
+  readonly maxBytes: number
+  readonly budget: ByteBudget
+  /** Bytes of bodies in memory. */
+  readonly gauge?: { add(bytes: number): void }
+}
+
+export interface ReceivedBody {
+  readonly bytes: Buffer
+  /** Gives the bytes back to the budget; what comes after the first call does nothing. */
+  done(): void
+}
+
+/**
+ * The whole body in one buffer. A slow sender is the server's business: its request timeout ends the socket, and this rejects.
+ *
+ * @throws GatewayError `body_too_large` (413), `shed` (503 with `retry-after`): the budget is full; `client_left` (499),
+ *   `unsupported_media_type` (415): the body is coded
+ */
+export const receiveBody = async (request: IncomingMessage, options: ReceiveOptions): Promise<ReceivedBody> => {
+  const refusal = codedBody(request)
+  if (refusal !== undefined) throw refusal
+  const share = new Share(options)
+  try {
+    const bytes = await collect(request, new GrowingBuffer(declaredBytes(request), options.maxBytes, share))
+    return { bytes, done: () => share.giveBack() }
+  } catch (error) {
+    share.giveBack()
+    throw error
+  }
+}
+
+/** What one body holds of the budget. */
+class Share {
+  readonly #options: ReceiveOptions
+  #bytes = 0
+
+  constructor(options: ReceiveOptions) {
+    this.#options = options
+  }
+
+  take(bytes: number): void {
+    if (!this.#options.budget.take(bytes)) {
+      throw new GatewayError("shed", "Too many large requests at once. Try again.", { headers: { "retry-after": "1" } })
+    }
+    this.#bytes += bytes
+    this.#options.gauge?.add(bytes)
+  }
+
+  giveBack(): void {
+    if (this.#bytes === 0) return
+    this.#options.budget.give(this.#bytes)
+    this.#options.gauge?.add(-this.#bytes)
+    this.#bytes = 0
+  }
+}
+
+/** `undefined` for a chunked body, whose length nobody declared. Node took digits only. */
+const declaredBytes = (request: IncomingMessage): number | undefined => {
+  const declared = request.headers["content-length"]
+  if (declared !== undefined) return Number(declared)
+  return request.headers["transfer-encoding"] === undefined ? 0 : undefined
+}
+
+const firstBytes = 64 * 1024
+/** A declared length is reached in few steps, and never more than this is allocated for each byte that came. */
+const growthDeclared = 8
+const growthUndeclared = 2
+
+class GrowingBuffer {
+  readonly #declared: number | undefined
+  readonly #maxBytes: number
+  readonly #share: Share
+  #buffer: Buffer = Buffer.alloc(0)
+  #length = 0
+
+  constructor(declared: number | undefined, maxBytes: number, share: Share) {
+    if (declared !== undefined && declared > maxBytes) throw tooLarge(maxBytes)
+    this.#declared = declared
+    this.#maxBytes = maxBytes
+    this.#share = share
+  }
+
+  push(chunk: Buffer): void {
+    const length = this.#length + chunk.length
+    if (length > this.#maxBytes) throw tooLarge(this.#maxBytes)
+    if (this.#length === 0 && length === this.#declared) {
+      this.#share.take(length)
+      this.#buffer = chunk // the usual small body: one chunk, kept as it is
+    } else {
+      if (length > this.#buffer.length) this.#grow(length)
+      chunk.copy(this.#buffer, this.#length)
+    }
+    this.#length = length
+  }
+
+  bytes(): Buffer {
+    return this.#length === this.#buffer.length ? this.#buffer : this.#buffer.subarray(0, this.#length)
+  }
+
+  #grow(least: number): void {
+    const growth = this.#declared === undefined ? growthUndeclared : growthDeclared
+    const most = this.#declared ?? this.#maxBytes
+    const size = Math.min(most, Math.max(firstBytes, this.#length * growth, least))
+    this.#share.take(size - this.#buffer.length)
+    const larger = Buffer.allocUnsafeSlow(size) // not of the shared pool, which a body would keep alive
+    this.#buffer.copy(larger, 0, 0, this.#length)
+    this.#buffer = larger
+  }
+}
+
+const collect = (request: IncomingMessage, into: GrowingBuffer): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const settle = (finish: () => void): void => {
+      request.off("data", take).off("end", end).off("close", leave).off("error", leave)
+      finish()
+    }
+    const take = (chunk: Buffer): void => {
+      try {
+        into.push(chunk)
+      } catch (error) {
+        settle(() => reject(error))
+      }
+    }
+    const end = (): void => settle(() => resolve(into.bytes()))
+    const leave = (): void => settle(() => reject(new GatewayError("client_left", "The client left")))
+    if (request.destroyed) return reject(new GatewayError("client_left", "The client left"))
+    request.on("data", take).on("end", end).on("close", leave).on("error", leave)
+  })
+
+const megabyte = 1024 * 1024
+
+const tooLarge = (maxBytes: number): GatewayError => {
+  const size = maxBytes % megabyte === 0 ? `${maxBytes / megabyte}MB` : `${maxBytes} bytes`
+  return new GatewayError("body_too_large", `Request body too large. Maximum size is ${size}.`)
+}
+
+// ---- reading ----
+
+/** The fields that core reads of every body: each may stand there once. */
+export const alwaysRead: readonly string[] = [
+  "model",
+  "stream",
+  "stream_options",
+  "n",
+  "max_tokens",
+  "max_completion_tokens",
+  "max_output_tokens",
+  "service_tier",
+  "background",
+  "store",
+  "previous_response_id",
+  "conversation",
+  "generationConfig",
+]
+
+/** What is looked for in a route's bodies. Make it once per route: what a scan prepares is kept by it. */
+export const scanOptionsOf = (route: Pick<Route, "reads" | "finds" | "parts">): ScanOptions => ({
+  reads: new Set([...alwaysRead, ...(route.reads ?? [])]),
+  finds: new Set(route.finds),
+  parts: route.parts,
+})
+
+export class ScannedBody implements Body {
+  readonly bytes: Buffer
+  readonly scan: BodyScan
+  readonly #reads: ReadonlySet<string>
+  readonly #fields: ReadonlyMap<string, ByteRange>
+  readonly #parsed = new Map<string, unknown>()
+  #json: Record<string, unknown> | undefined
+
+  constructor(bytes: Buffer, scan: ScannedJson, reads: ReadonlySet<string>) {
+    this.bytes = bytes
+    this.scan = scan
+    this.#reads = reads
+    this.#fields = scan.fields
+  }
+
+  /** Where the value of a top-level field that is read stands. */
+  range(name: string): ByteRange | undefined {
+    // Otherwise a field that the scan was not told of would look absent.
+    if (!this.#reads.has(name)) throw new Error(`"${name}" is not among the fields that this route reads`)
+    return this.#fields.get(name)
+  }
+
+  field(name: string): unknown {
+    const range = this.range(name)
+    if (range === undefined) return undefined
+    let value = this.#parsed.get(name)
+    if (value === undefined) {
+      value = JSON.parse(this.bytes.toString("utf8", range.start, range.end))
+      this.#parsed.set(name, value)
+    }
+    return value
+  }
+
+  json(): Record<string, unknown> {
+    this.#json ??= JSON.parse(this.bytes.toString()) as Record<string, unknown>
+    return this.#json
+  }
+}
+
+/**
+ * A received body as JSON.
+ * @throws GatewayError as `scanJson`, and `validation_failed` (422) when the root is not an object
+ */
+export const bodyOf = (bytes: Buffer, options: ScanOptions): ScannedBody => {
+  const scan = scanJson(bytes, options)
+  if (scan.root !== "object") throw notAnObject()
+  return new ScannedBody(bytes, scan, options.reads)
+}
+
+const notAnObject = (): GatewayError => {
+  const msg = "Input should be a valid object"
+  return new GatewayError("validation_failed", msg, { detail: [{ type: "object_type", loc: ["body"], msg }] })
+}
+
+const modelOnly: ScanOptions = { reads: new Set(["model"]) }
+
+/** The body with another top-level `model`; every other byte is the client's own. Without a model it stays as it is. */
+export const spliceModel = (body: Body, name: string): readonly Buffer[] => {
+  const { bytes } = body
+  const scanned = body instanceof ScannedBody ? body : bodyOf(bytes, modelOnly)
+  const range = scanned.range("model")
+  if (range === undefined) return [bytes]
+  return [bytes.subarray(0, range.start), Buffer.from(JSON.stringify(name)), bytes.subarray(range.end)]
+}
