@@ -3,7 +3,7 @@
 import { credits } from "../catalog/credits.ts"
 import { type Config, loadConfig } from "../catalog/load.ts"
 import { price } from "../catalog/price.ts"
-import { type Explanation, explainCall } from "../gateway.ts"
+import { type Explanation, explainCall } from "../explain.ts"
 import type { Model, PriceCard } from "../offer.ts"
 import { type Answer, type Command, type Input, word } from "./command.ts"
 import { creditsText, facts, table } from "./text.ts"

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import type { Config } from "../catalog/load.ts"
-import { type Gateway, startFromFile } from "../gateway.ts"
+import { type Gateway, startGateway } from "../gateway.ts"
 import { type Answer, CliError, type Command, type Input } from "./command.ts"
 import { facts } from "./text.ts"
 
@@ -19,10 +19,16 @@ export const serveCommands: readonly Command[] = [
 ]
 
 async function serve(input: Input): Promise<Answer> {
-  const gateway = await startFromFile(input.file, { env: input.terminal.env, overrides: overridesOf(input) })
+  const gateway = await startGateway({ file: input.file, env: input.terminal.env, overrides: overridesOf(input) })
   const ended = untilEnd(gateway)
-  const ready = { url: gateway.url, ops: gateway.opsUrl, key: await demoKey(gateway.config), pid: process.pid }
-  input.terminal.print(input.json ? JSON.stringify(ready) : welcome(ready, gateway.config))
+  const ready: Ready = {
+    url: gateway.url + gateway.config.basePath,
+    ops: gateway.opsUrl,
+    pid: process.pid,
+    key: await demoKey(gateway.config),
+    model: chatModel(gateway.config),
+  }
+  input.terminal.print(input.json ? JSON.stringify(ready) : welcome(ready))
   const code = await ended
   return { data: { stopped: true, code }, text: "tollgate: stopped", code }
 }
@@ -38,27 +44,33 @@ const portOf = (text: string): number => {
   throw new CliError(`${text} is no port: 0 to 65535 is expected`, 2)
 }
 
+/** Ctrl-C below npm arrives twice: from the terminal and from npm. */
+const echoMs = 1_000
+
 /**
  * Resolves to the exit code when the gateway has drained. A second signal does not wait. After an error that nobody
  * caught, nothing about the process is certain: it drains what it can and ends with 1.
  */
 const untilEnd = (gateway: Gateway): Promise<number> =>
   new Promise(resolve => {
-    let stopping = false
+    let stoppingSince: number | undefined
     const stop = (code: number): void => {
-      if (stopping) process.exit(130)
-      stopping = true
+      if (stoppingSince !== undefined) {
+        if (performance.now() - stoppingSince > echoMs) process.exit(130)
+        return
+      }
+      stoppingSince = performance.now()
       gateway.stop().then(
         () => resolve(code),
         error => {
-          gateway.log.error({ err: error }, "stopped with an error")
+          gateway.parts.log.error({ err: error }, "stopped with an error")
           resolve(1)
         },
       )
     }
     const crash = (error: unknown): void => {
-      gateway.log.error({ err: error }, "unexpected error: draining, then ending")
-      if (!stopping) stop(1)
+      gateway.parts.log.error({ err: error }, "unexpected error: draining, then ending")
+      if (stoppingSince === undefined) stop(1)
     }
     process.on("SIGTERM", () => stop(0))
     process.on("SIGINT", () => stop(0))
@@ -78,23 +90,29 @@ const demoKey = async (config: Config): Promise<string | undefined> => {
   return words.find(word => digests.has(createHash("sha256").update(word).digest("hex")))
 }
 
+/** What is told when calls are served; with `--json` on one line. */
 interface Ready {
   readonly url: string
   readonly ops: string
-  readonly key: string | undefined
   readonly pid: number
+  /** In a sandbox, a key that works. */
+  readonly key: string | undefined
+  /** A model to try it with. */
+  readonly model: string | undefined
 }
 
-const welcome = (ready: Ready, config: Config): string => {
+const chatModel = (config: Config): string | undefined =>
+  [...config.catalog.models.values()].find(
+    ({ type, offered, rules }) => type === "llm" && offered && rules.responses_only !== true,
+  )?.name
+
+const welcome = ({ url, ops, key, model }: Ready): string => {
   const address = facts([
-    ["base URL", ready.url],
-    ["metrics", `${ready.ops}/metrics`],
-    ...(ready.key === undefined ? [] : [["demo key", ready.key] as const]),
+    ["base URL", url],
+    ["metrics", `${ops}/metrics`],
+    ...(key === undefined ? [] : [["demo key", key] as const]),
   ])
-  const model = [...config.catalog.models.values()].find(one => one.type === "llm" && one.offered)
-  return ready.key === undefined || model === undefined
-    ? address
-    : `${address}\n\nTry it:\n\n${demoCall(ready.url, ready.key, model.name)}\n`
+  return key === undefined || model === undefined ? address : `${address}\n\nTry it:\n\n${demoCall(url, key, model)}\n`
 }
 
 const demoCall = (url: string, key: string, model: string): string =>

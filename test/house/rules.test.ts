@@ -16,7 +16,7 @@ const code = [...filesBelow("core"), ...filesBelow("plugins")].filter(isCode)
 /** The face, its parts and its small tools. */
 const contract = /^core\/(index|plugin|adapter|errors|offer|estimate|invalid|units|walk|state\/store)\.ts$/
 /** What ties the rooms together. */
-const assembly = /^core\/(gateway|generation|bootstrap|loader|testing|version)\.ts$/
+const assembly = /^core\/(gateway|process|generation|bootstrap|explain|loader|testing|version)\.ts$/
 /** Amounts, prices and rights are pure functions that the face, the ledger and the command line share. */
 const arithmetic = /^core\/catalog\/(price|credits|exact|describe|access)\.ts$/
 /** Time is given to everyone, so that no test sleeps. */

@@ -1,0 +1,173 @@
+/** The commands against a store of their own, in this process: what they print, what they change, how they refuse. */
+import { createHash } from "node:crypto"
+import { join } from "node:path"
+import t, { type Test } from "tap"
+import { runCli } from "../../core/cli/program.ts"
+
+const gatewayYaml = `
+sandbox: true
+store: { kind: sqlite, path: ./tollgate.db, durability: process }
+vendors:
+  acme: { adapter: acme, origin: "https://api.acme.example", secrets: [{ env: ACME_KEY }] }
+plugins: []
+`
+
+const catalogYaml = `
+models:
+  large: { type: llm, family: acme, targets: [{ vendor: acme, model: l-1 }], price: { input: 3 per 1M tokens } }
+  small: { type: llm, family: acme, targets: [{ vendor: acme, model: s-1 }], price: { input: 1 per 1M tokens } }
+aliases: { tiny: small }
+overlays: { partner: { large: { price: { input: 2 per 1M tokens } } } }
+`
+
+interface Said {
+  readonly code: number
+  readonly out: string
+  readonly errors: string
+}
+
+const cli = (t: Test) => {
+  const folder = t.testdir({ "gateway.yaml": gatewayYaml, "catalog.yaml": catalogYaml })
+  const file = join(folder, "gateway.yaml")
+  const run = async (line: string): Promise<Said> => {
+    const said = { out: [] as string[], errors: [] as string[] }
+    const terminal = {
+      env: {},
+      print: (text: string) => void said.out.push(text),
+      complain: (text: string) => void said.errors.push(text),
+    }
+    const code = await runCli([...line.split(" "), "--config", file], terminal)
+    return { code, out: said.out.join("\n"), errors: said.errors.join("\n") }
+  }
+  const json = async (line: string) => JSON.parse((await run(`${line} --json`)).out)
+  return { run, json, file }
+}
+
+const withMember = async (t: Test) => {
+  const made = cli(t)
+  await made.run("org create north --name North")
+  await made.run("member create north alice --credits 12.5")
+  return made
+}
+
+t.test("a key is shown once, and never again", async t => {
+  const { json, run } = await withMember(t)
+  const { key, id } = await json("key create north alice --name laptop")
+  t.match(key, /^tg_[A-Za-z0-9_-]{43}$/)
+  const listed = await run("key list north")
+  t.match(listed.out, id)
+  t.match(listed.out, "laptop")
+  const all = listed.out + (await run("key list north --json")).out
+  t.notMatch(all, key)
+  t.notMatch(all, createHash("sha256").update(key).digest("hex"))
+})
+
+t.test("a revoked key stays revoked", async t => {
+  const { json, run } = await withMember(t)
+  const { id } = await json("key create north alice")
+  t.equal((await json(`key disable ${id}`)).state, "disabled")
+  t.equal((await json(`key enable ${id}`)).state, "valid")
+  t.equal((await json(`key revoke ${id}`)).state, "revoked")
+  const again = await run(`key enable ${id}`)
+  t.equal(again.code, 1)
+  t.match(again.errors, /is revoked/)
+})
+
+t.test("credits are granted exactly and stand in the ledger", async t => {
+  const { json, run } = await withMember(t)
+  const balance = await json("credits grant north alice 0.000001 --reason test")
+  t.match(balance, { granted: 12.500001, available: 12.500001, held: 0, spent: 0, unit: "credits" })
+  t.match(await json("ledger show north alice"), [
+    { kind: "grant", credits: 12.5 },
+    { kind: "grant", credits: 0.000001, reason: "test" },
+  ])
+  t.match((await run("credits show north alice")).out, /available +12\.500001/)
+  t.equal((await run("ledger check")).code, 0)
+})
+
+t.test("an amount that is none changes nothing and is a wrong word", async t => {
+  const { json, run } = await withMember(t)
+  for (const amount of ["0", "abc", "1e9", "0.0000001"]) {
+    t.equal((await run(`credits grant north alice ${amount}`)).code, 2, amount)
+  }
+  t.equal((await json("credits show north alice")).granted, 12.5)
+})
+
+t.test("an organisation's models are all but some, or a list", async t => {
+  const { json } = await withMember(t)
+  t.match(await json("org models north disable tiny"), { models: "all", disabled: ["small"] })
+  t.match(await json("org models north enable small"), { models: "all", disabled: [] })
+  t.match(await json("org models north only large"), { models: ["large"], disabled: [] })
+  t.match(await json("org models north enable tiny"), { models: ["large", "small"] })
+  t.match(await json("org models north disable large"), { models: ["small"] })
+  t.match(await json("org models north all"), { models: "all", disabled: [] })
+})
+
+t.test("an overlay is given and taken away, and the gateway switched", async t => {
+  const { json, run } = await withMember(t)
+  t.equal((await json("org overlay north partner")).overlay, "partner")
+  t.equal((await json("org list"))[0].overlay, "partner")
+  await run("org overlay north none")
+  t.equal((await json("org list"))[0].overlay, undefined)
+  await run("org gateway north off")
+  t.equal((await json("org list"))[0].gateway, false)
+})
+
+t.test("what does not exist is told in one line", async t => {
+  const { run } = await withMember(t)
+  const missing = [
+    "member list south",
+    "key create north bob",
+    "credits grant north bob 5",
+    "key revoke key_none",
+    "org models north disable nothing",
+    "member create north alice",
+    "org create north",
+  ]
+  for (const line of missing) {
+    const { code, out, errors } = await run(line)
+    t.equal(code, 1, line)
+    t.equal(out, "", line)
+    t.match(errors, /^tollgate: [^\n]+$/, line)
+  }
+})
+
+t.test("words that mean nothing are exit code 2", async t => {
+  const { run } = await withMember(t)
+  const wrong = [
+    "org gateway north maybe",
+    "org overlay north unknown",
+    "org models north only",
+    "org models north all large",
+    "member create north bad/name",
+    "key create north",
+    "teleport",
+    "serve --port 70000",
+    "credits show north alice --colour",
+  ]
+  for (const line of wrong) t.equal((await run(line)).code, 2, line)
+})
+
+t.test("with --json a failure is JSON too", async t => {
+  const { run } = cli(t)
+  const { code, errors } = await run("member list south --json")
+  t.equal(code, 1)
+  t.same(JSON.parse(errors), { error: "there is no organisation south" })
+})
+
+t.test("check prints prices, and names file and line of what is wrong", async t => {
+  const { run, json } = cli(t)
+  const good = await run("check")
+  t.equal(good.code, 0, good.errors)
+  t.match(good.out, /large +llm +acme\/l-1 +.*3 per 1M tokens/)
+  t.match(await json("check"), { models: [{ model: "large" }, { model: "small" }] })
+  const terminal = { env: {}, print: () => {}, complain: (text: string) => t.match(text, "expected a file") }
+  t.equal(await runCli(["check", "--config", "nowhere.yaml"], terminal), 1)
+})
+
+t.test("help is no failure", async t => {
+  const { run } = cli(t)
+  const { code, out } = await run("org --help")
+  t.equal(code, 0)
+  t.match(out, /create.*\n.*list/)
+})
