@@ -1,10 +1,10 @@
 /** The keys of gateway.yaml that describe the product: pipeline, endpoints, mounts, first organisations. */
 
 import { createHash } from "node:crypto"
-import { modelName } from "./catalog.ts"
 import type { BootstrapMember, BootstrapOrganisation, Config, PluginLine } from "./config.ts"
 import { micros } from "./credits.ts"
 import { type Field, required } from "./field.ts"
+import { modelName } from "./models.ts"
 
 /** `name`, or `name: { options }`. */
 export const readPlugins = (field: Field | undefined): readonly PluginLine[] =>

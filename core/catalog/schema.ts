@@ -1,8 +1,7 @@
 /** JSON Schema by ajv, with problems in the words of the specification's 422 body. */
 
-import { createRequire } from "node:module"
-import type { Ajv as AjvClass, ErrorObject, Options, ValidateFunction } from "ajv"
-import type { FormatsPlugin } from "ajv-formats"
+import { Ajv, type ErrorObject, type Options, type ValidateFunction } from "ajv"
+import formats from "ajv-formats"
 import { LRUCache } from "lru-cache"
 import type { JsonSchema } from "../offer.ts"
 
@@ -15,14 +14,19 @@ export interface Problem {
   readonly ctx?: Readonly<Record<string, unknown>>
 }
 
-// Both packages are CommonJS whose types and values disagree about their default under `nodenext`.
-const load = createRequire(import.meta.url)
-const { Ajv } = load("ajv") as { Ajv: new (options: Options) => AjvClass }
-const addFormats = load("ajv-formats") as FormatsPlugin
+/** More problems than these help nobody; a hostile body could have as many as it has values. */
+const mostProblems = 50
 
-const validator = (options: Options): AjvClass => {
-  const ajv = new Ajv({ allErrors: true, strict: false, verbose: true, allowUnionTypes: true, ...options })
-  addFormats(ajv)
+const validator = (options: Options): Ajv => {
+  const ajv = new Ajv({
+    allErrors: true,
+    strict: false,
+    verbose: true,
+    logger: false,
+    addUsedSchema: false,
+    ...options,
+  })
+  formats.default(ajv)
   return ajv
 }
 const checking = validator({})
@@ -45,9 +49,14 @@ export const compileSchema = (
   schema: JsonSchema,
   place: "body" | "query" = "body",
 ): ((value: unknown) => readonly Problem[]) => {
-  const validate = compiled.get(schema) ?? checking.compile(schema)
-  compiled.set(schema, validate)
+  const validate = compiled.get(schema) ?? compile(schema)
   return value => (validate(value) ? [] : problemsOf(validate.errors, [place]))
+}
+
+const compile = (schema: JsonSchema): ValidateFunction => {
+  const validate = checking.compile(schema)
+  compiled.set(schema, validate)
+  return validate
 }
 
 /** Options with the schema's defaults filled in (the value given is not changed), and what is wrong with them. */
@@ -68,11 +77,17 @@ export const schemaFault = (schema: JsonSchema): string | undefined =>
 
 // ---- ajv's errors in the specification's words ----
 
-/** Keywords that only say that something below failed: the branch that failed says it better. */
-const silent = new Set(["if", "not", "propertyNames"])
+/** Keywords that only say that something below failed: what failed says it better. */
+const summaries = new Set(["if", "not", "propertyNames", "anyOf", "oneOf"])
 
-const problemsOf = (errors: ValidateFunction["errors"], prefix: readonly string[]): readonly Problem[] =>
-  (errors ?? []).filter(error => !silent.has(error.keyword)).map(error => problemOf(error, prefix))
+const problemsOf = (errors: ValidateFunction["errors"], prefix: readonly string[]): readonly Problem[] => {
+  const first = (errors ?? []).slice(0, mostProblems)
+  return first.filter(error => !isSummary(error, first)).map(error => problemOf(error, prefix))
+}
+
+const isSummary = (error: ErrorObject, all: readonly ErrorObject[]): boolean =>
+  summaries.has(error.keyword) &&
+  all.some(other => other !== error && other.instancePath.startsWith(error.instancePath))
 
 interface Wording {
   readonly type: string

@@ -1,8 +1,8 @@
 /** `vendors` of gateway.yaml. */
 
 import type { Timeouts, Vendor } from "../offer.ts"
-import type { KnownVendors } from "./catalog.ts"
 import { type Field, required } from "./field.ts"
+import type { KnownVendors } from "./models.ts"
 import { readSecret, type SecretSource } from "./secret.ts"
 
 const vendorName = /^[a-z][a-z0-9-]{0,63}$/

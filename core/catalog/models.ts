@@ -1,0 +1,167 @@
+/** One model of catalog.yaml. */
+
+import type { JsonSchema, Model, PriceCard, Rules, Target, Vendor } from "../offer.ts"
+import { modelTypes } from "../offer.ts"
+import { uncovered } from "./coverage.ts"
+import { type Field, required } from "./field.ts"
+import { readCard } from "./price-card.ts"
+import { schemaFault } from "./schema.ts"
+
+export const modelName = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
+export const nameRule = "a name of at most 128 letters, digits, dots, colons, dashes and underscores"
+
+/** Vendors of gateway.yaml; `left` are the optional ones without a secret: their targets are not offered. */
+export interface KnownVendors {
+  readonly vendors: ReadonlyMap<string, Vendor>
+  readonly left: ReadonlySet<string>
+}
+
+const modelKeys = [
+  "id",
+  "type",
+  "family",
+  "targets",
+  "description",
+  "context_window",
+  "max_output",
+  "created",
+  "rules",
+  "messages",
+  "offered",
+  "capabilities",
+  "parameters",
+  "price",
+] as const
+
+export const readModels = (
+  written: ReadonlyMap<string, Field>,
+  aliases: ReadonlyMap<string, string>,
+  known: KnownVendors,
+): ReadonlyMap<string, Model> => {
+  const old = Map.groupBy(aliases, ([, model]) => model)
+  const models = new Map<string, Model>()
+  for (const [name, field] of written) {
+    if (!modelName.test(name)) field.problem(`expected ${nameRule}`)
+    const model = readModel(name, field, known, old.get(name)?.map(([alias]) => alias) ?? [])
+    if (model !== undefined) models.set(name, model)
+  }
+  return models
+}
+
+const maxTokens = { least: 1, most: 1_000_000_000 }
+
+const readModel = (name: string, field: Field, known: KnownVendors, aliases: readonly string[]): Model | undefined => {
+  const fields = field.fields(modelKeys)
+  const type = required(field, fields, "type")?.choice(modelTypes)
+  const targets = readTargets(required(field, fields, "targets"), known)
+  const parameters = readParameters(fields.get("parameters"))
+  const price = readPrice(fields.get("price"), parameters)
+  if (type === undefined || targets === undefined) return undefined
+  const offeredBy = targets.filter(target => !known.left.has(target.vendor))
+  if (offeredBy.length === 0) return undefined
+  return {
+    name,
+    type,
+    family: fields.get("family")?.string() ?? targets[0]!.vendor,
+    targets: offeredBy,
+    created: readCreated(fields.get("created")),
+    rules: readRules(fields.get("rules")),
+    messages: fields.get("messages")?.boolean() ?? false,
+    offered: fields.get("offered")?.boolean() ?? true,
+    capabilities: fields.get("capabilities")?.strings() ?? [],
+    aliases,
+    ...optional("id", fields.get("id")?.integer({ least: 1, most: 2 ** 31 - 1 })),
+    ...optional("description", fields.get("description")?.string()),
+    ...optional("contextWindow", fields.get("context_window")?.integer(maxTokens)),
+    ...optional("maxOutput", fields.get("max_output")?.integer(maxTokens)),
+    ...optional("parameters", parameters),
+    ...optional("price", price),
+  }
+}
+
+/** `{ name: value }`, or nothing when there is no value. */
+const optional = <Name extends string, Value>(name: Name, value: Value | undefined): { readonly [N in Name]?: Value } =>
+  (value === undefined ? {} : { [name]: value }) as { readonly [N in Name]?: Value }
+
+const readTargets = (field: Field | undefined, known: KnownVendors): readonly Target[] | undefined => {
+  const items = field?.list()
+  if (items?.length === 0) field?.problem("expected at least one target")
+  return items?.flatMap(item => readTarget(item, known) ?? [])
+}
+
+const readTarget = (field: Field, known: KnownVendors): Target | undefined => {
+  const fields = field.fields(["vendor", "model", "weight"])
+  const written = required(field, fields, "vendor")
+  const vendor = written?.string("the name of a vendor")
+  const model = required(field, fields, "model")?.word("the vendor's name of the model")
+  const weight = fields.get("weight")?.integer({ least: 1, most: 1_000_000 })
+  if (vendor === undefined || model === undefined) return undefined
+  if (!known.vendors.has(vendor) && !known.left.has(vendor)) {
+    return written?.problem(
+      `expected a vendor of this deployment (${[...known.vendors.keys()].join(", ")}), found ${vendor}`,
+    )
+  }
+  return { vendor, model, ...optional("weight", weight) }
+}
+
+/** A day, in Unix seconds; models that tell none are as old as time. */
+const readCreated = (field: Field | undefined): number => {
+  const day = field?.string("a day such as 2026-01-31", /^\d{4}-\d{2}-\d{2}$/)
+  if (day === undefined) return 0
+  const seconds = Date.parse(`${day}T00:00:00Z`) / 1000
+  return Number.isNaN(seconds) ? (field?.expected("a day of the calendar") ?? 0) : seconds
+}
+
+const effortName = /^[a-z]{1,16}$/
+
+const readRules = (field: Field | undefined): Rules => {
+  const known = [
+    "temperature",
+    "refuse",
+    "max_tokens_as",
+    "efforts",
+    "effort_budgets",
+    "effort_with_tools",
+    "responses_only",
+  ]
+  const fields = field?.fields(known)
+  if (fields === undefined) return {}
+  const temperatures = fields
+    .get("temperature")
+    ?.list()
+    .flatMap(item => item.number({ least: 0, most: 2 }) ?? [])
+  const budgets = fields.get("effort_budgets")?.fields()
+  const tokens =
+    budgets === undefined
+      ? undefined
+      : [...budgets].map(([name, item]) => [name, item.integer({ least: 0, most: 1_000_000 }) ?? 0])
+  return {
+    ...optional("temperature", temperatures),
+    ...optional("refuse", fields.get("refuse")?.strings("the name of a parameter")),
+    ...optional("max_tokens_as", fields.get("max_tokens_as")?.string("the name of a parameter")),
+    ...optional("efforts", fields.get("efforts")?.strings("the name of an effort", effortName)),
+    ...optional("effort_budgets", tokens === undefined ? undefined : Object.fromEntries(tokens)),
+    ...optional(
+      "effort_with_tools",
+      fields.get("effort_with_tools")?.string("drop, or the name of an effort", effortName),
+    ),
+    ...optional("responses_only", fields.get("responses_only")?.boolean()),
+  }
+}
+
+const readParameters = (field: Field | undefined): JsonSchema | undefined => {
+  if (field === undefined) return undefined
+  field.fields()
+  const schema = field.plain() as JsonSchema
+  const fault = schemaFault(schema)
+  return fault === undefined ? schema : field.problem(`expected a JSON Schema: ${fault}`)
+}
+
+/** A card that has a row for everything the parameters allow; a gap is a problem. */
+export const readPrice = (field: Field | undefined, parameters: JsonSchema | undefined): PriceCard | undefined => {
+  if (field === undefined) return undefined
+  const card = readCard(field)
+  if (card === undefined) return undefined
+  for (const gap of uncovered(card, parameters)) field.problem(`the price does not cover the parameters: ${gap}`)
+  return card
+}

@@ -1,0 +1,88 @@
+import { fileURLToPath } from "node:url"
+import t from "tap"
+import { uncovered } from "../../core/catalog/coverage.ts"
+import { loadConfig } from "../../core/catalog/load.ts"
+import { describePrice, price } from "../../core/index.ts"
+
+const file = (name: string): string => fileURLToPath(new URL(`../../config/${name}`, import.meta.url))
+const everyKey: Readonly<Record<string, string>> = new Proxy(
+  {},
+  {
+    getOwnPropertyDescriptor: () => ({ value: "k", configurable: true, enumerable: true }),
+    get: (_, name) => (name === "PORT" ? undefined : "k"),
+  },
+)
+
+t.test("the sandbox loads with nothing in the environment", async t => {
+  const config = await loadConfig(file("sandbox.yaml"), { env: {} })
+  t.match(config, { sandbox: true, store: { kind: "sqlite", durability: "process" }, bootstrap: [{ name: "demo" }] })
+  t.ok(config.bootstrap[0]!.members[0]!.micros > 0)
+  t.ok(config.bootstrap[0]!.members[0]!.keys.length > 0)
+})
+
+t.test("production loads with one vendor's key, and with all of them offers what the sandbox does", async t => {
+  const one = await loadConfig(file("gateway.yaml"), { env: { ANTHROPIC_API_KEY: "k" } })
+  t.same([...one.vendors.keys()], ["anthropic"])
+  t.ok(one.catalog.models.size > 0)
+  const all = await loadConfig(file("gateway.yaml"), { env: everyKey })
+  const sandbox = await loadConfig(file("sandbox.yaml"), { env: {} })
+  t.same([...all.catalog.models.keys()], [...sandbox.catalog.models.keys()])
+  t.same(
+    all.plugins.map(({ name, options }) => ({ name, options })),
+    sandbox.plugins.map(({ name, options }) => ({ name, options })),
+  )
+})
+
+t.test("every model that is offered has a price that covers its parameters and costs something", async t => {
+  const { catalog } = await loadConfig(file("sandbox.yaml"), { env: {} })
+  const usage = { input: 1000, output: 1000, cache_read: 1000, cache_write_5m: 1000, cost_dollars: 0.01 }
+  for (const model of catalog.models.values()) {
+    if (!model.offered) continue
+    const card = catalog.card(model, undefined)
+    if (card === undefined) {
+      t.fail(`${model.name} has no price`)
+      continue
+    }
+    t.same(uncovered(card, model.parameters), [], model.name)
+    const { micros } = price(card, { usage })
+    t.ok(Number.isSafeInteger(micros) && micros >= 0 && micros < 10_000_000_000, `${model.name}: ${micros} micros`)
+    t.ok(price(card, { usage, dearest: true }).micros >= micros, model.name)
+  }
+})
+
+t.test("reading from a cache is never dearer than reading afresh, and writing never cheaper by much", async t => {
+  const { catalog } = await loadConfig(file("sandbox.yaml"), { env: {} })
+  for (const model of catalog.models.values()) {
+    const card = model.price
+    if (card === undefined || model.type !== "llm") continue
+    const fresh = price(card, { usage: { input: 1000 } }).micros
+    t.ok(price(card, { usage: { cache_read: 1000 } }).micros <= fresh, model.name)
+    t.ok(price(card, { usage: { cache_write_1h: 1000 } }).micros >= fresh, model.name)
+  }
+})
+
+t.test("known prices of known models, one credit being a tenth of a cent", async t => {
+  const { catalog } = await loadConfig(file("sandbox.yaml"), { env: {} })
+  const dollars = (name: string, input: number, output: number, serviceTier?: string): number => {
+    const card = catalog.find(name)!.price!
+    return price(card, { usage: { input, output }, ...(serviceTier === undefined ? {} : { serviceTier }) }).micros / 1e9
+  }
+  t.equal(dollars("gpt-5.4", 1_000, 1_000), 0.0175)
+  t.equal(dollars("gpt-5.4", 1_000, 1_000, "priority"), 0.035)
+  t.equal(dollars("gpt-5.4", 1_000_000, 0), 5)
+  t.equal(dollars("claude-opus-4-5-20251101", 1_000, 1_000), 0.03)
+  t.equal(dollars("gemini-2.5-pro", 200_000, 0), 0.25)
+  t.equal(dollars("gemini-2.5-pro", 200_001, 0).toFixed(7), "0.5000025")
+})
+
+t.test("a price is described to clients in their own unit", async t => {
+  const { catalog } = await loadConfig(file("sandbox.yaml"), { env: {} })
+  const described = describePrice(catalog.find("gemini-2.5-pro")!.price!)
+  t.match(described, {
+    unit: "credits",
+    round: "micro",
+    lines: [{ item: "input", basis: "1250 credits per 1M tokens", credits: 0.00125 }],
+    when: [{ if: { prompt: "> 200000" }, lines: [{ item: "input", credits: 0.0025 }] }],
+  })
+  t.same(JSON.parse(JSON.stringify(described)), described)
+})
