@@ -1,0 +1,76 @@
+/** One chat request for one target: the vendor's request, and the way back to the hub's answer. */
+
+import {
+  type Adapter,
+  type ChatContext,
+  type ChatRequest,
+  type ChatSpoke,
+  type Draft,
+  GatewayError,
+  type Rules,
+} from "../../core/index.ts"
+import { ByteChunks, doneEvent } from "./chunks.ts"
+
+/** What an answer's translation reports to the store. */
+export type MakeContext = () => ChatContext
+
+/**
+ * @param makeContext called once per try: a second try keeps nothing of the first
+ * @throws GatewayError when the vendor has no chat
+ */
+export const chatDraft = (adapter: Adapter, request: ChatRequest, makeContext: MakeContext): Draft => {
+  const spoke = adapter.chat
+  if (spoke === undefined)
+    throw new GatewayError("internal", "Internal error", { cause: `${adapter.name} has no chat` })
+  const context = makeContext()
+  const { path, body, headers, memo } = spoke.request(request, context)
+  const base = {
+    api: spoke.api,
+    path,
+    body: JSON.stringify(body),
+    ...(headers === undefined ? {} : { headers }),
+    retry: (fault: { readonly message: string; readonly param?: string }) => {
+      const changed = effortRefused(request, fault) ? withoutEffort(request, context.rules) : undefined
+      return changed === undefined ? undefined : chatDraft(adapter, changed, makeContext)
+    },
+  }
+  if (request.stream === true)
+    return { ...base, verb: "stream", streamed: true, ...streamed(adapter, spoke, context, memo) }
+  return {
+    ...base,
+    verb: "send",
+    streamed: false,
+    answer: answer => ({ body: JSON.stringify({ ...spoke.whole(answer, context, memo), model: context.model.name }) }),
+  }
+}
+
+const streamed = (adapter: Adapter, spoke: ChatSpoke, context: ChatContext, memo: unknown) => {
+  const { model, includeUsage } = context
+  const stream = spoke.stream?.(context, memo)
+  if (stream === undefined) {
+    const api = adapter.apis[spoke.api]!
+    const chunks = new ByteChunks({ api, model: model.name, includeUsage })
+    return { push: chunks.push.bind(chunks), end: chunks.end.bind(chunks) }
+  }
+  const written = (chunks: readonly Readonly<Record<string, unknown>>[]): string =>
+    chunks.map(chunk => `data: ${JSON.stringify({ ...chunk, model: model.name })}\n\n`).join("")
+  return {
+    push: (event: Parameters<typeof stream.push>[0]) => written(stream.push(event)),
+    end: () => written(stream.end()) + doneEvent,
+  }
+}
+
+// ---- effort with tools (specification 4.2) ----
+
+const effortRefused = (request: ChatRequest, fault: { readonly message: string; readonly param?: string }): boolean =>
+  Array.isArray(request.tools) &&
+  request.tools.length > 0 &&
+  (fault.param === "reasoning_effort" || fault.message.includes("reasoning_effort"))
+
+/** What to try instead: the value that the catalog names, else nothing of it; `undefined` when that changes nothing. */
+const withoutEffort = (request: ChatRequest, { effort_with_tools }: Rules): ChatRequest | undefined => {
+  const { reasoning_effort, ...rest } = request
+  const value = effort_with_tools === "drop" ? undefined : effort_with_tools
+  if (value === reasoning_effort || (value === undefined && reasoning_effort === null)) return undefined
+  return value === undefined ? (rest as ChatRequest) : { ...request, reasoning_effort: value }
+}
