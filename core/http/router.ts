@@ -125,62 +125,67 @@ const add = <T extends Routed>(leaf: Leaf<T>, route: T, segments: readonly strin
 
 const search = <T>(root: Node<T>, method: string, bare: string): ReturnType<Router<T>["match"]> => {
   if (bare.charCodeAt(0) !== 0x2f) return undefined
-  const allow = new Set<string>()
   const segments = bare === "/" ? [] : bare.slice(1).split("/")
-  if (segments.some(segment => segment === "")) return undefined
-  const found = walk(root, segments, 0, [], method, allow)
-  if (found !== undefined) return found
-  return allow.size === 0 ? undefined : { allow: [...allow] }
+  return segments.includes("") ? undefined : new Search<T>(segments, method).from(root)
 }
 
-/** Segments from `at` on, below `node`; `values` are those of the parameters so far. As deep as the routes are, not the path. */
-const walk = <T>(
-  node: Node<T>,
-  segments: readonly string[],
-  at: number,
-  values: readonly string[],
-  method: string,
-  allow: Set<string>,
-): Matched<T> | undefined => {
-  if (at === segments.length) return node.leaf && take(node.leaf, values, method, allow)
-  const segment = segments[at] as string
-  const literal = node.literals.get(segment)
-  const found = literal && walk(literal, segments, at + 1, values, method, allow)
-  if (found !== undefined) return found
-  const value = node.parameter && decoded(segment, false)
-  const matched = value && walk(node.parameter as Node<T>, segments, at + 1, [...values, value], method, allow)
-  return matched || walkGreedy(node, segments, at, values, method, allow)
-}
+class Search<T> {
+  readonly #segments: readonly string[]
+  readonly #method: string
+  /** Of the parameters on the way to the current node. */
+  readonly #values: string[] = []
+  /** The methods of leaves that were met and do not take this one. */
+  #allow: Set<string> | undefined
 
-const walkGreedy = <T>(
-  node: Node<T>,
-  segments: readonly string[],
-  at: number,
-  values: readonly string[],
-  method: string,
-  allow: Set<string>,
-): Matched<T> | undefined => {
-  for (const { tail, leaf } of node.greedy) {
-    const end = segments.length - tail.length
-    if (end <= at || !tail.every((literal, n) => literal === segments[end + n])) continue
-    const value = decoded(segments.slice(at, end).join("/"), true)
-    const found = value && take(leaf, [...values, value], method, allow)
-    if (found) return found
+  constructor(segments: readonly string[], method: string) {
+    this.#segments = segments
+    this.#method = method
   }
-  return undefined
-}
 
-const take = <T>(
-  leaf: Leaf<T>,
-  values: readonly string[],
-  method: string,
-  allow: Set<string>,
-): Matched<T> | undefined => {
-  const entry = leaf.get(method)
-  if (entry !== undefined) return entry.literal ?? { route: entry.route, params: paramsOf(entry.names, values) }
-  for (const known of leaf.keys()) allow.add(known)
-  if (leaf.has("GET")) allow.add("HEAD")
-  return undefined
+  from(root: Node<T>): ReturnType<Router<T>["match"]> {
+    return this.#walk(root, 0) ?? (this.#allow && { allow: [...this.#allow] })
+  }
+
+  /** The segments from `at` on, below `node`: as deep as the routes are, whatever the path is. */
+  #walk(node: Node<T>, at: number): Matched<T> | undefined {
+    if (at === this.#segments.length) return node.leaf && this.#take(node.leaf)
+    const segment = this.#segments[at] as string
+    const literal = node.literals.get(segment)
+    const found = literal && this.#walk(literal, at + 1)
+    return found ?? (node.parameter && this.#parameter(node.parameter, segment, at)) ?? this.#greedy(node, at)
+  }
+
+  #parameter(node: Node<T>, segment: string, at: number): Matched<T> | undefined {
+    const value = decoded(segment, false)
+    if (value === undefined) return undefined
+    this.#values.push(value)
+    const found = this.#walk(node, at + 1)
+    this.#values.pop()
+    return found
+  }
+
+  #greedy(node: Node<T>, at: number): Matched<T> | undefined {
+    for (const { tail, leaf } of node.greedy) {
+      const end = this.#segments.length - tail.length
+      if (end <= at || !tail.every((literal, n) => literal === this.#segments[end + n])) continue
+      const value = decoded(this.#segments.slice(at, end).join("/"), true)
+      if (value === undefined) continue
+      this.#values.push(value)
+      const found = this.#take(leaf)
+      this.#values.pop()
+      if (found !== undefined) return found
+    }
+    return undefined
+  }
+
+  #take(leaf: Leaf<T>): Matched<T> | undefined {
+    const entry = leaf.get(this.#method)
+    if (entry !== undefined) return entry.literal ?? { route: entry.route, params: paramsOf(entry.names, this.#values) }
+    this.#allow ??= new Set()
+    for (const known of leaf.keys()) this.#allow.add(known)
+    if (leaf.has("GET")) this.#allow.add("HEAD")
+    return undefined
+  }
 }
 
 const paramsOf = (names: readonly string[], values: readonly string[]): Record<string, string> => {
