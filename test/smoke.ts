@@ -1,10 +1,11 @@
 /**
- * Starts the installed package in a folder that has nothing else, streams one call through it, reads its metrics and
+ * Compares the installed package with the tree, starts it in a folder that has nothing else, streams one call through it, reads its metrics and
  * lets it drain. The argument is the folder. Continuous integration runs it; it prints what it saw and exits 0.
  */
 import { strict as assert } from "node:assert"
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
+import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 
@@ -46,6 +47,21 @@ const metricsTell = async ({ ops }: Ready, signal: AbortSignal): Promise<void> =
   assert.match(text, /tollgate_http_requests_total\{[^}]*status="200"/)
 }
 
+/** Nothing came into the package that is not compiled from a file of this tree, or a page of it. */
+const contentsMatch = (): void => {
+  const installed = join(folder, "node_modules", "tollgate")
+  const files = readdirSync(installed, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name).slice(installed.length + 1))
+  const sourceOf = (path: string): string => path.replace(/^dist\//, "").replace(/(\.d\.ts|\.js)$/, ".ts")
+  assert.deepEqual(
+    files.filter(path => !existsSync(join(import.meta.dirname, "..", sourceOf(path)))),
+    [],
+  )
+  assert.ok(files.includes("dist/core/cli.js") && files.includes("config/sandbox.yaml"))
+}
+
+contentsMatch()
 const words = [
   "serve",
   "--config",

@@ -4,7 +4,8 @@ import { openStore } from "../state/open.ts"
 import type { MemberRef, Organisation, Store } from "../state/store.ts"
 import { type Answer, CliError, type Input, word } from "./command.ts"
 
-const holdLifeMs = 5 * 60_000
+/** A gateway may be running: the command writes beside it, and makes no holds. */
+const storeOptions = { now: Date.now, holdLifeMs: 5 * 60_000, owner: false } as const
 
 export interface Opened {
   readonly config: Config
@@ -13,7 +14,7 @@ export interface Opened {
 
 export const withStore = async (input: Input, work: (opened: Opened) => Promise<Answer>): Promise<Answer> => {
   const config = await loadConfig(input.file, { env: input.terminal.env })
-  const store = await openStore(config.store, { now: Date.now, day: dayIn(config.timezone), holdLifeMs })
+  const store = await openStore(config.store, { ...storeOptions, day: dayIn(config.timezone) })
   try {
     return await work({ config, store })
   } finally {
