@@ -1,0 +1,18 @@
+/** Picks the engine that the configuration names. */
+
+import type { Config } from "../catalog/config.ts"
+import { openRedis } from "./redis.ts"
+import { openSqlite } from "./sqlite.ts"
+import type { Store, StoreOptions } from "./store.ts"
+
+export interface OpenOptions extends StoreOptions {
+  /** False: writes beside the gateway that owns the file (command line). No meaning on Redis. */
+  readonly owner?: boolean
+}
+
+/** @throws Error when the store refuses to be opened; a Redis that is only away does not */
+export const openStore = async (config: Config["store"], options: OpenOptions): Promise<Store> => {
+  if (config.kind === "sqlite") return openSqlite({ ...options, path: config.path, durability: config.durability })
+  const { cluster, prefix, deadlineMs } = config
+  return openRedis({ ...options, url: config.url.reveal(), cluster, prefix, deadlineMs })
+}

@@ -1,0 +1,132 @@
+/** The shared store: many replicas on one Redis, or on a Redis Cluster. The owner of ioredis. */
+
+import { Cluster, Redis } from "ioredis"
+import { rememberDay } from "./member.ts"
+import { RedisAccounts } from "./redis/accounts.ts"
+import { RedisDirectory } from "./redis/directory.ts"
+import { keysOf } from "./redis/keys.ts"
+import { Link } from "./redis/link.ts"
+import { redisRecords, redisUsage, redisWindows } from "./redis/records.ts"
+import { Sweeper } from "./redis/sweeper.ts"
+import type { Store, StoreOptions } from "./store.ts"
+
+export interface RedisOptions extends StoreOptions {
+  /** `redis://` or `rediss://`, with user, password and database if need be. */
+  readonly url: string
+  readonly cluster: boolean
+  readonly prefix: string
+  /** How long a command may take. */
+  readonly deadlineMs: number
+  /** False: scripts take the time from `now`, for tests that move it. */
+  readonly serverTime?: boolean
+}
+
+/** How long the start waits for the first connection; a Redis that comes later is taken when it comes. */
+const firstConnectionMs = 1_000
+const connectMs = 1_000
+
+/**
+ * Opens even while Redis is down: `ready()` tells when calls can be served.
+ *
+ * @throws Error when Redis answers and may evict keys
+ */
+export const openRedis = async (options: RedisOptions): Promise<Store> => {
+  const { now, onState = () => {}, observe, prefix, cluster } = options
+  const client = connect(options)
+  const link = new Link(
+    { call: (command, args) => client.call(command, [...args]), reconnect: () => client.disconnect(true) },
+    { deadlineMs: options.deadlineMs, stopWhenStalled: !cluster, onState, ...(observe && { observe }) },
+  )
+  const close = async (): Promise<void> => {
+    link.close()
+    client.disconnect()
+  }
+  const refusal = await firstAnswer(client, link)
+  if (refusal !== undefined) {
+    await close()
+    throw refusal
+  }
+  const keys = keysOf(prefix)
+  const time = options.serverTime === false ? () => String(now()) : () => ""
+  const own = { ...options, time, day: rememberDay(options.day) }
+  const sweeper = new Sweeper(link, keys, own)
+  return {
+    kind: "redis",
+    directory: new RedisDirectory(link, keys, now),
+    accounts: new RedisAccounts(link, keys, sweeper, own),
+    windows: redisWindows(link, keys, time),
+    records: redisRecords(link, keys),
+    usage: redisUsage(link, keys),
+    ready: () => link.up,
+    close,
+  }
+}
+
+/** For ever, soon enough to be back within two seconds, and not all replicas at once. */
+const retryDelay = (times: number): number => Math.min(50 * times, 500) * (0.5 + Math.random())
+
+/** Nothing waits in a queue and nothing is sent twice by the client: the verbs decide what is repeated. */
+const connection = {
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  connectTimeout: connectMs,
+  // After a failover the old master refuses writes; the new one is found by connecting again.
+  reconnectOnError: (error: Error) => error.message.startsWith("READONLY"),
+}
+
+const connect = ({ url, cluster }: RedisOptions): Redis | Cluster => {
+  if (!cluster) return new Redis(url, { ...connection, enableOfflineQueue: false, retryStrategy: retryDelay })
+  return new Cluster([url], {
+    clusterRetryStrategy: retryDelay,
+    enableOfflineQueue: false,
+    slotsRefreshTimeout: connectMs,
+    redisOptions: { ...connection, ...credentials(new URL(url)) },
+  })
+}
+
+/** For the nodes that the cluster names itself. */
+const credentials = ({ username, password, protocol }: URL) => ({
+  ...(username && { username: decodeURIComponent(username) }),
+  ...(password && { password: decodeURIComponent(password) }),
+  ...(protocol === "rediss:" && { tls: {} }),
+})
+
+/** Follows the connection for as long as it lives; resolves with the reason for a refusal, if the first answer is one. */
+const firstAnswer = (client: Redis | Cluster, link: Link): Promise<Error | undefined> =>
+  new Promise(resolve => {
+    let why: unknown
+    const patience = setTimeout(() => resolve(undefined), firstConnectionMs)
+    const answer = (refusal?: Error): void => {
+      clearTimeout(patience)
+      resolve(refusal)
+    }
+    client.on("error", error => {
+      why = error
+    })
+    client.on("ready", async () => {
+      const refusal = await evictionRefusal(client)
+      link.usable(refusal === undefined, refusal)
+      answer(refusal instanceof Evicting ? refusal : undefined)
+    })
+    client.on("close", () => {
+      link.usable(false, why)
+      answer()
+    })
+  })
+
+class Evicting extends Error {}
+
+/** A store that evicts loses keys and money without a word. */
+const evictionRefusal = async (client: Redis | Cluster): Promise<Error | undefined> => {
+  try {
+    const nodes = client instanceof Cluster ? client.nodes("master") : [client]
+    for (const memory of await Promise.all(nodes.map(node => node.info("memory")))) {
+      const policy = /^maxmemory_policy:(\S+)/m.exec(memory)?.[1]
+      if (policy === "noeviction") continue
+      return new Evicting(`Redis may evict keys (maxmemory-policy ${policy ?? "unknown"}); set it to noeviction`)
+    }
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error))
+  }
+}

@@ -1,0 +1,9 @@
+-- KEYS account holds lives entries ids; ARGV time most. Answers how many lapsed, and how many holds are left.
+local keys = { account = KEYS[1], holds = KEYS[2], lives = KEYS[3], entries = KEYS[4], ids = KEYS[5] }
+local at = clock(ARGV[1])
+local overdue = redis.call("ZRANGEBYSCORE", keys.lives, "-inf", whole(at), "LIMIT", 0, ARGV[2])
+for _, id in ipairs(overdue) do
+  append(keys, "lapse", id, at, 0, 0, "")
+  finish(keys, id, amount(redis.call("HGET", keys.holds, id)))
+end
+return { #overdue, redis.call("ZCARD", keys.lives) }

@@ -1,0 +1,146 @@
+import { randomUUID } from "node:crypto"
+import { type Test, t } from "tap"
+import { openRedis, type RedisOptions } from "../../core/state/redis.ts"
+import { startRedis, until } from "../fixtures/redis.ts"
+import { alice, chargeOf, dayOf, holdOf, life, storeContract } from "../fixtures/store-contract.ts"
+
+const options = (url: string, more: Partial<RedisOptions> = {}): RedisOptions => ({
+  url,
+  cluster: false,
+  prefix: `t-${randomUUID()}`,
+  deadlineMs: 400,
+  now: Date.now,
+  day: dayOf,
+  holdLifeMs: life,
+  ...more,
+})
+
+const open = async (t: Test, url: string, more: Partial<RedisOptions> = {}) => {
+  const store = await openRedis(options(url, more))
+  t.teardown(() => store.close())
+  return store
+}
+
+t.test("one server", async t => {
+  const { url } = await startRedis(t)
+  storeContract(t, (_, given) => openRedis(options(url, { ...given, serverTime: false, deadlineMs: 5_000 })))
+})
+
+t.test("a server that refuses EVALSHA and SCRIPT", async t => {
+  const refused = ["--rename-command", "EVALSHA", "", "--rename-command", "SCRIPT", ""]
+  const { url } = await startRedis(t, { options: refused })
+  const store = await open(t, url)
+  const hits = Array.from({ length: 10 }, () => store.windows.hit("common", alice, { requests: 4, windowMs: 60_000 }))
+  t.equal((await Promise.all(hits)).filter(({ allowed }) => allowed).length, 4)
+})
+
+t.test("two replicas share windows, holds and keys", async t => {
+  const { url } = await startRedis(t)
+  const prefix = "shared"
+  const [one, other] = [await open(t, url, { prefix }), await open(t, url, { prefix })]
+  const limit = { requests: 120, windowMs: 60_000 }
+  const hits = Array.from({ length: 240 }, (_, at) => (at % 2 ? one : other).windows.hit("common", alice, limit))
+  t.equal((await Promise.all(hits)).filter(({ allowed }) => allowed).length, 120)
+  await one.accounts.grant("g", alice, 100, "gift")
+  const holds = Array.from({ length: 50 }, (_, at) => (at % 2 ? one : other).accounts.hold(holdOf(`h${at}`, 100)))
+  t.equal((await Promise.all(holds)).filter(({ state }) => state === "held").length, 1)
+  await one.directory.createOrganisation({ name: "acme", title: "", gateway: true, models: "all", disabled: [] })
+  await one.directory.createKey({ id: "k", name: "", state: "valid", createdAt: 1, ...alice }, "d")
+  t.match(await other.directory.identify("d"), { key: { state: "valid" } })
+  await one.directory.changeKey("k", "revoked")
+  t.match(await other.directory.identify("d"), { key: { state: "revoked" } })
+})
+
+t.test("a replica sweeps the holds of one that died", async t => {
+  const { url } = await startRedis(t)
+  let now = Date.now()
+  const more = { prefix: "shared", now: () => now, serverTime: false }
+  const dead = await open(t, url, more)
+  await dead.accounts.grant("g", alice, 100, "gift")
+  await dead.accounts.hold(holdOf("a", 60))
+  await dead.close()
+  const other = await open(t, url, more)
+  now += life
+  t.equal(await other.accounts.sweep(), 1)
+  t.match(await other.accounts.balance(alice), { available: 100, held: 0 })
+  now += 10 * life
+  t.equal(await other.accounts.sweep(), 0)
+  await other.accounts.hold(holdOf("b", 60))
+  now += life
+  t.equal(await other.accounts.sweep(), 1, "a member that was forgotten is announced again")
+})
+
+t.test("a store that may evict keys is refused", async t => {
+  const { url, ask } = await startRedis(t, { options: ["--maxmemory-policy", "allkeys-lru"] })
+  await t.rejects(openRedis(options(url)), /may evict keys \(maxmemory-policy allkeys-lru\)/)
+  await ask("CONFIG", "SET", "maxmemory-policy", "noeviction")
+  t.ok((await open(t, url)).ready())
+})
+
+t.test("opening while Redis is down does not fail; it is taken when it comes", async t => {
+  const redis = await startRedis(t, { started: false })
+  const states: boolean[] = []
+  const store = await open(t, redis.url, { onState: up => states.push(up) })
+  t.notOk(store.ready())
+  const refused = { code: "store_unavailable", headers: { "retry-after": "1" } }
+  await t.rejects(store.directory.identify("x"), refused)
+  await t.rejects(store.accounts.hold(holdOf("a", 1)), refused)
+  await t.rejects(store.windows.hit("common", alice, { requests: 1, windowMs: 1 }), refused)
+  await redis.restart()
+  await until(() => store.ready())
+  t.equal(await store.directory.identify("x"), undefined)
+  t.same(states, [false, true])
+})
+
+t.test("a killed Redis is 503 until it is back, and nothing that was confirmed is lost", async t => {
+  const redis = await startRedis(t)
+  const states: boolean[] = []
+  const store = await open(t, redis.url, { onState: up => states.push(up) })
+  await store.accounts.grant("g", alice, 100, "gift")
+  await store.accounts.hold(holdOf("a", 60))
+  await redis.kill()
+  await until(() => !store.ready())
+  await t.rejects(store.accounts.settle(chargeOf("a", 50)), { code: "store_unavailable" })
+  await redis.restart()
+  await until(() => store.ready())
+  t.match(await store.accounts.settle(chargeOf("a", 50)), { charged: 50, repeated: false })
+  t.match(await store.accounts.balance(alice), { granted: 100, available: 50, held: 0, spent: 50 })
+  t.same(states, [true, false, true])
+})
+
+t.test("a Redis that stops answering costs one deadline, then calls fail at once until it goes on", async t => {
+  const redis = await startRedis(t)
+  const states: boolean[] = []
+  const store = await open(t, redis.url, { deadlineMs: 100, onState: up => states.push(up) })
+  await store.accounts.grant("g", alice, 100, "gift")
+  redis.pause()
+  const lost = await Promise.allSettled(
+    Array.from({ length: 20 }, (_, at) => store.accounts.settle(chargeOf(`c${at}`, 1))),
+  )
+  t.ok(lost.every(({ status }) => status === "rejected"))
+  t.notOk(store.ready())
+  await t.rejects(store.records.get("x"), { code: "store_unavailable" })
+  redis.resume()
+  await until(() => store.ready())
+  const again = await Promise.all(Array.from({ length: 20 }, (_, at) => store.accounts.settle(chargeOf(`c${at}`, 1))))
+  t.ok(again.every(({ charged }) => charged === 1))
+  t.match(await store.accounts.balance(alice), { available: 80, spent: 20 })
+  t.equal((await store.accounts.entries(alice, { after: 0, limit: 100 })).length, 21)
+  t.same(states, [true, false, true])
+})
+
+t.test("a Redis that forgot the scripts learns them again", async t => {
+  const redis = await startRedis(t)
+  const store = await open(t, redis.url)
+  await store.accounts.grant("g", alice, 100, "gift")
+  await redis.ask("SCRIPT", "FLUSH")
+  t.match(await store.accounts.grant("h", alice, 100, "gift"), { granted: 200 })
+})
+
+t.test("scripts tell the time by the server's clock, not by this process's", async t => {
+  const { url } = await startRedis(t)
+  const store = await open(t, url, { now: () => 5 })
+  await store.accounts.grant("g", alice, 100, "gift")
+  const [row] = await store.accounts.entries(alice, { after: 0, limit: 1 })
+  t.ok(Math.abs(row!.at - Date.now()) < 60_000)
+})
