@@ -1,0 +1,65 @@
+/** `POST /embeddings/`: the OpenAI shape for every embedding model; base64 vectors pass as they are. */
+
+import type { Draft, Plugin } from "../core/index.ts"
+
+const token = { type: "integer", minimum: 0 }
+
+const schema = {
+  type: "object",
+  required: ["model", "input"],
+  properties: {
+    model: { type: "string" },
+    input: {
+      type: ["string", "array"],
+      minLength: 1,
+      minItems: 1,
+      maxItems: 2048,
+      items: { type: ["string", "integer", "array"], minLength: 1, items: token },
+    },
+    encoding_format: { enum: ["float", "base64", null] },
+    dimensions: { type: ["integer", "null"], minimum: 1 },
+  },
+} as const
+
+export default {
+  name: "embeddings",
+  api: 1,
+  kind: "endpoint",
+  setup(host) {
+    host.route({
+      method: "POST",
+      path: "/embeddings/",
+      access: "key",
+      dialect: "openai",
+      model: "body",
+      accepts: { types: ["embedding"], otherwise: { code: "model_not_found", message: "Model 'X' not found" } },
+      charge: "usage",
+      limit: "common",
+      schema,
+      async handle(call) {
+        const request = (await call.body()).json()
+        const { model } = call.get("model")
+        return call.exchange((target): Draft => {
+          const adapter = host.adapterOf(target.vendor)
+          const spoke = adapter.embeddings
+          if (spoke === undefined)
+            throw host.error("internal", "Internal error", { cause: `${adapter.name} embeds nothing` })
+          const vendor = host.catalog.vendors.get(target.vendor)!
+          const context = { model, target, vendor, rules: model.rules }
+          const { path, body, headers } = spoke.request(request, context)
+          return {
+            verb: "send",
+            api: spoke.api,
+            path,
+            streamed: false,
+            body: JSON.stringify(body),
+            ...(headers === undefined ? {} : { headers }),
+            answer: answer => ({
+              body: JSON.stringify({ ...spoke.whole(answer, request, context), model: model.name }),
+            }),
+          }
+        })
+      },
+    })
+  },
+} satisfies Plugin

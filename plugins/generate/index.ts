@@ -1,0 +1,118 @@
+/** The native generate-content family: generate, stream, count, and its own model list, below each of its prefixes. */
+
+import {
+  type Body,
+  type Call,
+  type Demand,
+  type Draft,
+  type Host,
+  isObject,
+  type Plugin,
+  usableModels,
+} from "../../core/index.ts"
+import { foreignField, suspects } from "./foreign.ts"
+import { family, generateModels, pageOf } from "./list.ts"
+
+const methods = ["generateContent", "streamGenerateContent", "countTokens"] as const
+type MethodName = (typeof methods)[number]
+
+export default {
+  name: "generate",
+  api: 1,
+  kind: "endpoint",
+  setup(host) {
+    for (const prefix of host.mounts("vendor-b")) {
+      host.route({
+        method: "POST",
+        path: `/${prefix}/v1beta/models/{model_and_method}/`,
+        access: "key",
+        dialect: "google",
+        model: call => namesOf(host, call).model,
+        accepts: {
+          types: ["llm"],
+          wire: "google",
+          family,
+          otherwise: { code: "model_mismatch", message: "Model 'X' is not a Google model" },
+        },
+        charge: "usage",
+        free: call => namesOf(host, call).method === "countTokens",
+        limit: "common",
+        reads: ["generation_config", "serviceTier"],
+        finds: suspects,
+        parts: { keys: { inlineData: "image", inline_data: "image", fileData: "file", file_data: "file" } },
+        demand: (body, call) => demandOf(body, namesOf(host, call).method),
+        handle: call => generate(host, call),
+      })
+      host.route({
+        method: "GET",
+        path: `/${prefix}/v1beta/models/`,
+        access: "key",
+        dialect: "google",
+        model: "none",
+        charge: "none",
+        limit: "common",
+        handle: async call => {
+          const usable = usableModels(host.catalog.models, call.get("principal").identity.organisation)
+          return call.reply(200, pageOf(generateModels(usable), call.query))
+        },
+      })
+    }
+  },
+} satisfies Plugin
+
+/** `model:method`; an unknown method is an unknown path. */
+const namesOf = (host: Host, { params }: Call): { readonly model: string; readonly method: MethodName } => {
+  const text = params.model_and_method as string
+  const colon = text.lastIndexOf(":")
+  const method = methods.find(name => name === text.slice(colon + 1))
+  if (colon < 1 || method === undefined) throw host.error("not_found", "Not found")
+  return { model: text.slice(0, colon), method }
+}
+
+const demandOf = (body: Body, method: MethodName): Demand => {
+  const given = body.field("generationConfig") ?? body.field("generation_config")
+  const config = isObject(given) ? given : {}
+  const maxOutput = wholeNumber(config.maxOutputTokens ?? config.max_output_tokens)
+  const choices = wholeNumber(config.candidateCount ?? config.candidate_count)
+  const tier = body.field("serviceTier") ?? body.field("service_tier")
+  return {
+    stream: method === "streamGenerateContent",
+    ...(maxOutput === undefined ? {} : { maxOutput }),
+    ...(choices === undefined ? {} : { choices }),
+    ...(typeof tier === "string" ? { serviceTier: tier } : {}),
+  }
+}
+
+/** This wire writes whole numbers as numbers or as text. */
+const wholeNumber = (value: unknown): number | undefined => {
+  const number = typeof value === "string" && /^\d{1,9}$/.test(value) ? Number(value) : value
+  return typeof number === "number" && number > 0 ? number : undefined
+}
+
+const generate = async (host: Host, call: Call) => {
+  const { method } = namesOf(host, call)
+  refuseForeign(host, call, await call.body())
+  return call.exchange(
+    (target): Draft => ({
+      verb: "relay",
+      api: method === "countTokens" ? "count" : "generate",
+      path: `/v1beta/models/${encodeURIComponent(target.model)}:${method}`,
+      streamed: method === "streamGenerateContent",
+      splice: false, // the model stands in the path
+    }),
+  )
+}
+
+const refuseForeign = (host: Host, call: Call, body: Body): void => {
+  if (!suspects.some(key => (body.scan.found.get(key) ?? 0) > 0)) return
+  if (call.get("plan").every(target => host.catalog.vendors.get(target.vendor)!.sharedIds)) return
+  const field = foreignField(body.json())
+  if (field === undefined) return
+  throw host.error(
+    "invalid_request",
+    `${field} names something stored at the vendor, which the gateway does not offer`,
+    {
+      param: field,
+    },
+  )
+}

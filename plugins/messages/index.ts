@@ -1,0 +1,113 @@
+/** The native messages family: messages, token counting and its own model list, below each of its prefixes. */
+
+import {
+  type Body,
+  type Call,
+  type Demand,
+  type Draft,
+  estimatedInput,
+  type Host,
+  type Plugin,
+  type Route,
+  usableModels,
+} from "../../core/index.ts"
+import { foreignField, suspects } from "./foreign.ts"
+import { family, messagesModels, pageOf } from "./list.ts"
+
+const adapterName = "anthropic"
+
+const shared = { access: "key", dialect: "anthropic", limit: "common" } as const satisfies Partial<Route>
+
+const reading = {
+  method: "POST",
+  model: "body",
+  finds: suspects,
+  parts: { types: { image: "image", document: "file" } },
+} as const satisfies Partial<Route>
+
+const fields = { model: { type: "string" }, stream: { type: "boolean" }, max_tokens: { type: "integer" } }
+const schema = { type: "object", required: ["model"], properties: fields } as const
+const countSchema = { type: "object", required: ["model"], properties: { model: fields.model } } as const
+
+export default {
+  name: "messages",
+  api: 1,
+  kind: "endpoint",
+  setup(host) {
+    for (const prefix of host.mounts("vendor-a")) {
+      host.route({
+        ...shared,
+        ...reading,
+        path: `/${prefix}/v1/messages/`,
+        accepts: {
+          types: ["llm"],
+          wire: adapterName,
+          family,
+          otherwise: { code: "model_mismatch", message: "Model 'X' is not an Anthropic model" },
+        },
+        charge: "usage",
+        schema,
+        demand,
+        handle: call => relay(host, call, "messages", "/v1/messages"),
+      })
+      host.route({
+        ...shared,
+        ...reading,
+        path: `/${prefix}/v1/messages/count_tokens/`,
+        accepts: { types: ["llm"], otherwise: { code: "model_not_found", message: "Model 'X' not found" } },
+        charge: "none",
+        schema: countSchema,
+        handle: call => countTokens(host, call),
+      })
+      host.route({
+        ...shared,
+        method: "GET",
+        path: `/${prefix}/v1/models/`,
+        model: "none",
+        charge: "none",
+        handle: async call => {
+          const usable = usableModels(host.catalog.models, call.get("principal").identity.organisation)
+          return call.reply(200, pageOf(messagesModels(usable), call.query))
+        },
+      })
+    }
+  },
+} satisfies Plugin
+
+const demand = (body: Body): Demand => {
+  const maxOutput = body.field("max_tokens")
+  const tier = body.field("service_tier")
+  return {
+    stream: body.field("stream") === true,
+    ...(typeof maxOutput === "number" ? { maxOutput } : {}),
+    ...(typeof tier === "string" ? { serviceTier: tier } : {}),
+  }
+}
+
+const relay = async (host: Host, call: Call, api: string, path: string) => {
+  const body = await call.body()
+  refuseForeign(host, call, body)
+  const streamed = api === "messages" && body.field("stream") === true
+  return call.exchange((): Draft => ({ verb: "relay", api, path, streamed }))
+}
+
+/** A model that another wire serves is counted here, as its hold would be estimated. */
+const countTokens = async (host: Host, call: Call) => {
+  const isOwn = call.get("plan").every(target => host.adapterOf(target.vendor).name === adapterName)
+  if (isOwn) return relay(host, call, "count_tokens", "/v1/messages/count_tokens")
+  return call.reply(200, { input_tokens: estimatedInput((await call.body()).scan) })
+}
+
+const refuseForeign = (host: Host, call: Call, body: Body): void => {
+  if (!suspects.some(key => (body.scan.found.get(key) ?? 0) > 0)) return
+  if (call.get("plan").every(target => host.catalog.vendors.get(target.vendor)!.sharedIds)) return
+  const field = foreignField(body.json())
+  if (field === undefined) return
+  throw host.error(
+    "invalid_request",
+    `${field} names something stored at the vendor, which the gateway does not offer`,
+    {
+      param: field,
+    },
+  )
+}

@@ -1,0 +1,59 @@
+/**
+ * Ids of things that lie in the vendor's account. No route of the gateway stores any, so whatever a request names
+ * belongs to somebody else. (Answers of the Responses API are the exception: `stored.ts`.)
+ */
+
+import { isObject, type JsonObject, objectsIn } from "../../core/index.ts"
+
+/** Keys whose presence anywhere asks for a closer look. `id`: an item may be named by nothing else. */
+export const suspects: readonly string[] = [
+  "file_id",
+  "file_ids",
+  "vector_store_ids",
+  "container",
+  "container_id",
+  "prompt",
+  "skill_id",
+  "id",
+]
+
+/** The client's own data: schemas, values, and what earlier answers said about their sources. */
+const skip: ReadonlySet<string> = new Set([
+  "parameters",
+  "schema",
+  "output_schema",
+  "metadata",
+  "variables",
+  "annotations",
+  "arguments",
+  "logprobs",
+])
+
+/** The name of the first field that points into the vendor's account, if there is one. */
+export const foreignField = (request: JsonObject): string | undefined => {
+  if (isObject(request.prompt) && present(request.prompt.id)) return "prompt.id"
+  for (const object of objectsIn(request, skip)) {
+    const field = fieldIn(object)
+    if (field !== undefined) return field
+  }
+  return isList(request.input) ? request.input.map(itemReference).find(one => one !== undefined) : undefined
+}
+
+const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value)
+const present = (value: unknown): boolean => value !== undefined && value !== null
+const isFilled = (value: unknown): boolean => present(value) && !(isList(value) && value.length === 0)
+
+const fieldIn = (object: JsonObject): string | undefined => {
+  const named = ["file_id", "file_ids", "vector_store_ids", "skill_id"].find(key => isFilled(object[key]))
+  if (named !== undefined) return named
+  // `{type: "auto"}` asks for a new one; calls of earlier answers only tell where they ran.
+  if (typeof object.container === "string") return "container"
+  return object.type === "container_reference" ? "container_id" : undefined
+}
+
+/** `{id}` or `{type: "item_reference", id}`: an item of an earlier answer, by its id alone. */
+const itemReference = (item: unknown): string | undefined => {
+  if (!isObject(item) || !present(item.id)) return undefined
+  const isBare = !present(item.type) && !present(item.role)
+  return item.type === "item_reference" || isBare ? "item_reference" : undefined
+}

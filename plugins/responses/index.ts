@@ -1,0 +1,95 @@
+/** `POST /responses/`: a relay to the Responses API, where answers are stored in an account that all members share. */
+
+import type { Body, Call, Demand, Draft, Host, Plugin, Vendor } from "../../core/index.ts"
+import { foreignField, suspects } from "./foreign.ts"
+import { originOf, remember } from "./stored.ts"
+
+const schema = {
+  type: "object",
+  required: ["model"],
+  properties: {
+    model: { type: "string" },
+    stream: { type: ["boolean", "null"] },
+    max_output_tokens: { type: ["integer", "null"] },
+  },
+} as const
+
+export default {
+  name: "responses",
+  api: 1,
+  kind: "endpoint",
+  setup(host) {
+    host.route({
+      method: "POST",
+      path: "/responses/",
+      access: "key",
+      dialect: "openai-responses",
+      model: "body",
+      accepts: {
+        types: ["llm"],
+        wire: "openai",
+        family: "openai",
+        otherwise: { code: "model_mismatch", message: "Model 'X' is not an OpenAI Responses model" },
+      },
+      charge: "usage",
+      limit: "common",
+      schema,
+      finds: suspects,
+      parts: { types: { input_image: "image", input_audio: "file", input_file: "file" } },
+      demand,
+      handle: call => respond(host, call),
+    })
+  },
+} satisfies Plugin
+
+const demand = (body: Body): Demand => {
+  const maxOutput = body.field("max_output_tokens")
+  const tier = body.field("service_tier")
+  return {
+    stream: body.field("stream") === true,
+    ...(typeof maxOutput === "number" ? { maxOutput } : {}),
+    ...(typeof tier === "string" ? { serviceTier: tier } : {}),
+  }
+}
+
+const respond = async (host: Host, call: Call) => {
+  const body = await call.body()
+  const background = body.field("background")
+  if (background !== undefined && background !== null && background !== false) {
+    throw host.error("invalid_request", "background: true is not supported: its usage cannot be seen", {
+      param: "background",
+    })
+  }
+  const vendors = call.get("plan").map(target => host.catalog.vendors.get(target.vendor)!)
+  const shares = vendors.every(vendor => vendor.sharedIds)
+  if (!shares) refuseForeign(host, body)
+  const origin = shares ? undefined : await originOf(host, call, body)
+  return call.exchange((target): Draft => {
+    const vendor = host.catalog.vendors.get(target.vendor)!
+    return {
+      verb: "relay",
+      api: "responses",
+      path: `${apiPath(vendor)}/responses`,
+      streamed: body.field("stream") === true,
+      // An empty name is no secret's: a target of another vendor is passed over.
+      ...(origin === undefined ? {} : { secret: origin.vendor === vendor.name ? origin.secret : "" }),
+      ...(body.field("store") === false ? {} : { seen: (id, attempt) => remember(host, call, id, attempt) }),
+    }
+  })
+}
+
+/** Vendors of this wire keep it below `/v1`, unless their options say otherwise. */
+const apiPath = ({ options }: Vendor): string => (typeof options.api_path === "string" ? options.api_path : "/v1")
+
+const refuseForeign = (host: Host, body: Body): void => {
+  if (!suspects.some(key => (body.scan.found.get(key) ?? 0) > 0)) return
+  const field = foreignField(body.json())
+  if (field === undefined) return
+  throw host.error(
+    "invalid_request",
+    `${field} names something stored at the vendor, which the gateway does not offer`,
+    {
+      param: field,
+    },
+  )
+}
