@@ -1,5 +1,6 @@
 /** A value of a YAML file that knows where it stands. Each reader reports what it expected and returns `undefined`. */
 
+import { parseDuration, parseSize } from "../units.ts"
 import type { Path, Position } from "./config.ts"
 import { type Problems, problemText } from "./problems.ts"
 
@@ -13,8 +14,6 @@ export interface Range {
   readonly most: number
 }
 
-const milliseconds: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-const bytes: Readonly<Record<string, number>> = { B: 1, KB: 1024, MB: 1024 ** 2, GB: 1024 ** 3 }
 /** A timer of Node fires at once beyond this. */
 const longestMs = 2 ** 31 - 1
 
@@ -100,18 +99,14 @@ export class Field {
 
   /** `400ms`, `5s`, `10m`, `1h`, `7d`, in milliseconds. */
   duration(): number | undefined {
-    const value = scaled(this.#value(), milliseconds)
-    return value !== undefined && value > 0 && value <= longestMs
-      ? value
-      : this.expected("a duration such as 400ms, 5s, 10m or 1h")
+    const value = parsed(parseDuration, this.#value())
+    return value !== undefined && value <= longestMs ? value : this.expected("a duration such as 400ms, 5s, 10m or 1h")
   }
 
   /** `8MB`, in bytes; MB is 1024 * 1024. */
   size(): number | undefined {
-    const value = scaled(this.#value(), bytes)
-    return value !== undefined && value > 0 && Number.isSafeInteger(value)
-      ? value
-      : this.expected("a size such as 64KB, 8MB or 1GB")
+    const value = parsed(parseSize, this.#value())
+    return value !== undefined && Number.isSafeInteger(value) ? value : this.expected("a size such as 64KB, 8MB or 1GB")
   }
 
   /** Plain data, as JSON would hold it. */
@@ -139,10 +134,12 @@ export class Field {
   }
 }
 
-const scaled = (value: unknown, units: Readonly<Record<string, number>>): number | undefined => {
-  const parts = typeof value === "string" ? /^(\d{1,12}(?:\.\d{1,6})?)([A-Za-z]{1,2})$/.exec(value) : null
-  const unit = parts === null || !Object.hasOwn(units, parts[2]!) ? undefined : units[parts[2]!]
-  return unit === undefined ? undefined : Math.round(Number(parts![1]) * unit)
+const parsed = (parse: (text: string) => number, value: unknown): number | undefined => {
+  try {
+    return typeof value === "string" ? parse(value) : undefined
+  } catch {
+    return undefined
+  }
 }
 
 /** A required field: its absence is a problem of the object around it. */

@@ -37,11 +37,7 @@ t.test("a file that says only what it must gets the written defaults", async t =
     sandbox: false,
     plugins: [],
     endpoints: "all",
-    mounts: {
-      "vendor-a": ["vendor-a", "anthropic"],
-      "vendor-b": ["vendor-b", "google"],
-      "vendor-c": ["vendor-c", "exa"],
-    },
+    mounts: { "vendor-a": ["vendor-a"], "vendor-b": ["vendor-b"], "vendor-c": ["vendor-c"] },
     bootstrap: [],
   })
   t.match(config.vendors.get("one"), {
