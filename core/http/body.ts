@@ -147,8 +147,10 @@ class GrowingBuffer {
 
 const collect = (request: IncomingMessage, into: GrowingBuffer): Promise<Buffer> =>
   new Promise((resolve, reject) => {
+    const { socket } = request
     const settle = (finish: () => void): void => {
       request.off("data", take).off("end", end).off("close", leave).off("error", leave)
+      socket.off("finish", leave)
       finish()
     }
     const take = (chunk: Buffer): void => {
@@ -162,6 +164,7 @@ const collect = (request: IncomingMessage, into: GrowingBuffer): Promise<Buffer>
     const leave = (): void => settle(() => reject(new GatewayError("client_left", "The client left")))
     if (request.destroyed) return reject(new GatewayError("client_left", "The client left"))
     request.on("data", take).on("end", end).on("close", leave).on("error", leave)
+    socket.on("finish", leave) // our side was ended (too slow a sender): a client that sends on would be waited for
   })
 
 const megabyte = 1024 * 1024

@@ -9,14 +9,18 @@ type Result = PromiseSettledResult<ReceivedBody>
 
 interface Side {
   /** A connection on which a request's head was sent, and the request as it arrived. */
-  send(head: string): Promise<{ socket: Socket; request: IncomingMessage; result: Promise<Result> }>
+  send(
+    head: string,
+    allowHalfOpen?: boolean,
+  ): Promise<{ socket: Socket; request: IncomingMessage; result: Promise<Result> }>
   readonly options: ReceiveOptions & { readonly gauge: { value: number } }
 }
 
 const listen = async (
   t: Test,
   limits: { maxBytes: number; budget?: number },
-  server?: ServerOptions,
+  serverOptions: ServerOptions = {},
+  prepare: (server: Server) => void = () => {},
 ): Promise<Side> => {
   const gauge = {
     value: 0,
@@ -25,15 +29,16 @@ const listen = async (
     },
   }
   const options = { maxBytes: limits.maxBytes, budget: createByteBudget(limits.budget ?? 1e9), gauge }
-  const http: Server = createServer(server ?? {})
+  const http: Server = createServer(serverOptions)
+  prepare(http)
   http.listen(0, "127.0.0.1")
   await once(http, "listening")
   t.teardown(() => {
     http.closeAllConnections()
     http.close()
   })
-  const send: Side["send"] = async head => {
-    const socket = connect((http.address() as AddressInfo).port, "127.0.0.1")
+  const send: Side["send"] = async (head, allowHalfOpen = false) => {
+    const socket = connect({ port: (http.address() as AddressInfo).port, host: "127.0.0.1", allowHalfOpen })
     t.teardown(() => socket.destroy())
     socket.on("error", () => {}) // cut connections are what is tested
     const arrived = once(http, "request") as Promise<[IncomingMessage]>
@@ -189,6 +194,15 @@ t.test("a sender slower than the server's request timeout ends the wait", async 
   socket.write("a few")
   t.match(await failure(result), { code: "client_left" })
   t.equal(options.budget.used, 0)
+})
+
+t.test("so does one that sends on after the server answered and ended its side", async t => {
+  const slow = { requestTimeout: 20, headersTimeout: 20, connectionsCheckingInterval: 5 }
+  const ended = (server: Server) => server.on("clientError", (_error, socket) => socket.end("HTTP/1.1 408\r\n\r\n"))
+  const { send } = await listen(t, { maxBytes: 1e6 }, slow, ended)
+  const { socket, result } = await send("Content-Length: 1000\r\n", true)
+  socket.write("a few")
+  t.match(await failure(result), { code: "client_left" })
 })
 
 t.test("a broken chunk ends the wait", async t => {
