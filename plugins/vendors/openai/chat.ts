@@ -46,16 +46,19 @@ const answerOf = (body: Buffer): Record<string, unknown> => {
   return answer
 }
 
-const usageKey = Buffer.from('"usage"')
-const noChoices = /"choices"\s*:\s*\[\s*\]/
+const usageKey = Buffer.from('"usage":')
+const NULL = 0x6e
+const SPACE = 0x20
 
 /**
  * Is this chunk there only because the gateway asked for usage? Such a chunk is dropped when the client did not ask.
- * Cheap for the others: a text chunk is over after one search for `"usage"`, or for `"usage":null`.
+ * Cheap for all others: most have no usage, or one of null, and are not parsed.
  */
 export const isOnlyUsage = (data: Buffer): boolean => {
   const at = data.indexOf(usageKey)
-  if (at < 0 || !noChoices.test(data.toString("latin1"))) return false
+  if (at < 0) return false
+  const value = at + usageKey.length
+  if ((data[value] === SPACE ? data[value + 1] : data[value]) === NULL) return false
   const chunk = record(parse(data))
   const isEmpty = Array.isArray(chunk.choices) && chunk.choices.length === 0
   return isEmpty && typeof chunk.usage === "object" && chunk.usage !== null && !hasMore(chunk)

@@ -1,0 +1,131 @@
+/** Chat completions and embeddings towards vendors of the OpenAI wire. */
+import t from "tap"
+import type { ChatContext, ChatRequest, Model, Rules } from "../../core/index.ts"
+import adapter, { isOnlyUsage } from "../../plugins/vendors/openai/index.ts"
+import { eventsOf } from "../fixtures/metering.ts"
+import { recorded } from "../fixtures/recorded.ts"
+
+const { chat, embeddings } = adapter
+
+const context = (given: { family?: string; rules?: Rules; options?: Record<string, unknown> } = {}): ChatContext => {
+  const rules = given.rules ?? {}
+  const target = { vendor: "v", model: "vendor-name" }
+  const model: Model = {
+    name: "catalog-name",
+    type: "llm",
+    family: given.family ?? "openai",
+    targets: [target],
+    created: 0,
+    rules,
+    messages: false,
+    offered: true,
+    capabilities: [],
+    aliases: [],
+  }
+  const timeouts = { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 1, totalStreamMs: 1 }
+  const vendor = {
+    name: "v",
+    adapter: "openai",
+    origin: "https://vendor.example",
+    secrets: [],
+    timeouts,
+    onClientAbort: "drain" as const,
+    sharedIds: false,
+    options: given.options ?? {},
+  }
+  return { model, target, vendor, rules, id: "chatcmpl-1", created: 1, includeUsage: false }
+}
+
+const ask = (fields: object): ChatRequest => ({ model: "catalog-name", messages: [{ role: "user" }], ...fields })
+const sent = (fields: object, given?: Parameters<typeof context>[0]) => {
+  const { model, messages, ...rest } = chat.request(ask(fields), context(given)).body
+  t.same([model, messages], ["vendor-name", [{ role: "user" }]])
+  return rest
+}
+
+t.test("usage is always asked for in a stream, and the client's other stream options stay", async t => {
+  t.same(sent({ stream: true }), { stream: true, stream_options: { include_usage: true } })
+  t.same(sent({ stream: true, stream_options: { include_usage: false, include_obfuscation: false } }), {
+    stream: true,
+    stream_options: { include_usage: true, include_obfuscation: false },
+  })
+  t.same(sent({ stream: false, stream_options: { include_usage: true } }), { stream: false })
+})
+
+t.test("the limit gets the name that the model wants, and a client's own value under that name wins", async t => {
+  const rules = { max_tokens_as: "max_completion_tokens" }
+  t.same(sent({ max_tokens: 9 }, { rules }), { max_completion_tokens: 9 })
+  t.same(sent({ max_tokens: 9, max_completion_tokens: 5 }, { rules }), { max_completion_tokens: 5 })
+  t.same(sent({ max_completion_tokens: 5 }, { rules }), { max_completion_tokens: 5 })
+  t.same(sent({ max_tokens: 9 }), { max_tokens: 9 })
+})
+
+t.test("fields of the gateway's own never reach the vendor that refuses them; others get them unchanged", async t => {
+  const fields = { thinking_budget: 5, thinking_level: "low", top_k: 3, seed: 4, absent: undefined }
+  t.same(sent(fields), { seed: 4 })
+  t.same(sent(fields, { family: "another" }), { thinking_budget: 5, thinking_level: "low", top_k: 3, seed: 4 })
+})
+
+t.test("the client's request is not changed", async t => {
+  const request = Object.freeze(ask({ max_tokens: 9, stream: true, stream_options: Object.freeze({}) }))
+  chat.request(request, context({ rules: { max_tokens_as: "max_completion_tokens" } }))
+  t.same(request, ask({ max_tokens: 9, stream: true, stream_options: {} }))
+})
+
+t.test("paths stand below /v1, or where the vendor's options say", async t => {
+  t.equal(chat.request(ask({}), context()).path, "/v1/chat/completions")
+  t.equal(chat.request(ask({}), context({ options: { api_path: "" } })).path, "/chat/completions")
+  t.equal(embeddings.request({ input: "a" }, context({ options: { api_path: "/v2" } })).path, "/v2/embeddings")
+})
+
+t.test("an answer bears the catalog's name and is otherwise the vendor's", async t => {
+  const [answer] = recorded("openai-chat", "openai-text.json")
+  if (answer === undefined) return
+  const whole = JSON.parse(answer.body.toString())
+  t.same(chat.whole(answer.body, context(), undefined), { ...whole, model: "catalog-name" })
+  const [vectors] = recorded("openai-embeddings", "openai-embedding.json")
+  const found = embeddings.whole(vectors?.body ?? Buffer.alloc(0), {}, context())
+  t.match(found, { model: "catalog-name", data: [{ index: 0 }, { index: 1 }] })
+})
+
+t.test("an answer that is no completion is the vendor's fault", async t => {
+  for (const body of ["", "<html>", "[]", "{}", '{"choices":{}}']) {
+    t.throws(() => chat.whole(Buffer.from(body), context(), undefined), { code: "upstream_unavailable" }, body)
+    t.throws(() => embeddings.whole(Buffer.from(body), {}, context()), { code: "upstream_unavailable" }, body)
+  }
+})
+
+t.test("only the chunk that came for our sake is taken out", async t => {
+  const usage = { prompt_tokens: 1, completion_tokens: 2 }
+  const only = [
+    { choices: [], usage },
+    { id: "x", choices: [], usage, obfuscation: "ab" },
+  ]
+  for (const chunk of only) {
+    t.ok(isOnlyUsage(Buffer.from(JSON.stringify(chunk))))
+    t.ok(isOnlyUsage(Buffer.from(JSON.stringify(chunk, null, 1))))
+  }
+  const more = [
+    { choices: [{ delta: {}, finish_reason: "stop" }], usage },
+    { choices: [], usage: null },
+    { choices: [], usage: null, moderation: { output: {} } },
+    { choices: [], usage, moderation: { output: {} } },
+    { choices: [], usage, error: { message: "m" } },
+    { choices: [{ delta: { content: 'say "usage": {}' } }] },
+    { usage },
+  ]
+  for (const chunk of more) t.notOk(isOnlyUsage(Buffer.from(JSON.stringify(chunk))), JSON.stringify(chunk))
+  t.notOk(isOnlyUsage(Buffer.from('"usage":')))
+})
+
+t.test("one chunk of a recorded stream came for our sake", async t => {
+  const counts = [
+    ["openai-text.chunks.txt", 1],
+    ["azure-model-router.1.chunks.txt", 1],
+    ["openai-moderation-stream.exchange.json", 1],
+  ] as const
+  for (const [name, count] of counts) {
+    const events = recorded("openai-chat", name).flatMap(answer => eventsOf(answer.body))
+    t.equal(events.filter(event => isOnlyUsage(event.data)).length, count, name)
+  }
+})
