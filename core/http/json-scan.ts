@@ -31,8 +31,8 @@ const valuesMax = 300_000
  * overlong `model` for the key that we did not see.
  *
  * `textBytes` leaves out blobs: string values of 256 bytes or more that are data URLs or begin as base64. `images` and
- * `files` are counted twice over, by the route's part words (keys whose value is null left out) and by blobs; a part that has both a word and bytes must count once, so each class is
- * the larger of its two counts, never their sum.
+ * `files` are counted in two ways: by the route's part words (a key whose value is null does not count) and by blobs. A
+ * part that has both a word and bytes must count once, so each class is the larger of its two counts, never their sum.
  *
  * @throws GatewayError `validation_failed` (422, `json_invalid`): not JSON; `too_complex` (400): deeper than 64 levels
  *   or more than 300,000 values; `invalid_request` (400): a top-level field in `reads` is repeated, in any spelling
