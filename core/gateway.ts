@@ -109,7 +109,7 @@ export class Gateway {
 
   async #reload(): Promise<readonly string[]> {
     const { metrics, log, store, clock } = this.parts
-    const told = metrics.product("tollgate_config_reloads_total")
+    const told = metrics.product("config_reloads_total")
     try {
       const next = await this.#reread()
       const restart = needsRestart(this.config, next)
@@ -131,7 +131,7 @@ export class Gateway {
   #swap(next: Generation): void {
     const { metrics, log } = this.parts
     const old = this.#generation
-    metrics.product("tollgate_build_info").child(version, old.config.catalog.digest).set(0)
+    metrics.product("build_info").child(version, old.config.catalog.digest).set(0)
     this.#generation = next
     this.#applied()
     this.#process.upstream.keep(next.vendors.values())
@@ -141,10 +141,10 @@ export class Gateway {
   #applied(): void {
     const { metrics, clock } = this.parts
     metrics
-      .product("tollgate_config_last_success_timestamp_seconds")
+      .product("config_last_success_timestamp_seconds")
       .child()
       .set(clock.now() / 1000)
-    metrics.product("tollgate_build_info").child(version, this.config.catalog.digest).set(1)
+    metrics.product("build_info").child(version, this.config.catalog.digest).set(1)
   }
 
   async #stop(): Promise<void> {
@@ -167,14 +167,14 @@ export class Gateway {
   #makeServer(): PublicServer {
     const { metrics, clock, log } = this.parts
     const { limits, sandbox } = this.config
-    const missing = metrics.product("tollgate_usage_missing_total")
-    const requests = metrics.product("tollgate_http_requests_total")
-    const errors = metrics.product("tollgate_errors_total")
+    const missing = metrics.product("usage_missing_total")
+    const requests = metrics.product("http_requests_total")
+    const errors = metrics.product("errors_total")
     return createPublicServer({
       context: {
         now: clock.now,
         budget: createByteBudget(limits.bodiesInMemoryBytes),
-        bodyGauge: metrics.product("tollgate_body_bytes_in_flight").child(),
+        bodyGauge: metrics.product("body_bytes_in_flight").child(),
         sandbox,
         bodyMaxBytes,
         onUsageMissing: (call, target) => missing.child(target.vendor, call.find("model")?.model.name ?? "other").add(),

@@ -132,8 +132,8 @@ class Assembly {
         exchange: (call, prepare) => new Exchange(call, prepare, table, exchange).run(),
         now: clock.now,
         observe: (plugin, seconds) =>
-          metrics.product("tollgate_plugin_duration_seconds").child(plugin).observe(seconds),
-        onPluginError: plugin => metrics.product("tollgate_plugin_errors_total").child(plugin).add(),
+          metrics.product("plugin_duration_seconds").child(plugin).observe(seconds),
+        onPluginError: plugin => metrics.product("plugin_errors_total").child(plugin).add(),
       })
     } catch (error) {
       throw this.#problem((error as Error).message)
@@ -175,6 +175,7 @@ class Assembly {
       ledger,
       catalog: config.catalog,
       adapterOf: vendor => this.#adapterOf(vendor),
+      dialectOf: name => this.#dialects.get(name),
       day,
       timezone: config.timezone,
       mounts: family => config.mounts[family] ?? [family],

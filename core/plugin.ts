@@ -372,7 +372,7 @@ export interface Host {
   /** The adapter that speaks to this vendor. */
   adapterOf(vendor: string): Adapter
   /** A registered dialect, by its name. Ask during a call, not in `setup`: others may register it later. */
-  dialectOf?(name: string): Dialect | undefined
+  dialectOf(name: string): Dialect | undefined
   /** The day of a time, `YYYY-MM-DD`, in the deployment's time zone, whose IANA name is `timezone`. */
   readonly day: (at: number) => string
   readonly timezone: string

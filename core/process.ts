@@ -51,7 +51,7 @@ export const openProcess = async (config: Config, options: ProcessOptions): Prom
   const upstream = createUpstream({ connections: config.upstream.connections, clock, wheel })
   const drains = createDrains(config.upstream.drain, clock)
   const sandbox = config.sandbox ? await openSandbox(options.sandboxPauseMs) : undefined
-  const breaker = createBreaker(clock, metrics.product("tollgate_upstream_breaker_state"))
+  const breaker = createBreaker(clock, metrics.product("upstream_breaker_state"))
   const exchange = { upstream, breaker, drains, clock, wheel, random, metrics: metrics.forPlugin("core") }
   return {
     parts: {
@@ -82,8 +82,8 @@ const watchStore = (
   log: ChildLog,
   metrics: MetricsHub,
 ): Pick<Parameters<typeof openStore>[1], "onState" | "observe"> => {
-  const durations = metrics.product("tollgate_dependency_duration_seconds")
-  const errors = metrics.product("tollgate_dependency_errors_total")
+  const durations = metrics.product("dependency_duration_seconds")
+  const errors = metrics.product("dependency_errors_total")
   return {
     onState: (up, cause) =>
       up ? log.info({}, "the store answers") : log.error({ err: cause }, "the store does not answer"),

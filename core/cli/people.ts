@@ -6,6 +6,13 @@ import { type Answer, CliError, type Command, type Input, word } from "./command
 import { memberOf, newName, organisationOf, withStore } from "./store.ts"
 import { creditsText, dateText, facts, inCredits, microsOf, table } from "./text.ts"
 
+const keyVerbs: Readonly<Record<"enable" | "disable" | "revoke", { readonly state: KeyState; readonly what: string }>> =
+  {
+    enable: { state: "valid", what: "let a disabled key in again" },
+    disable: { state: "disabled", what: "keep a key out until it is enabled" },
+    revoke: { state: "revoked", what: "end a key for ever" },
+  }
+
 export const peopleCommands: readonly Command[] = [
   {
     name: "member create",
@@ -45,13 +52,6 @@ export const peopleCommands: readonly Command[] = [
     run: (input: Input) => withStore(input, ({ store }) => changeKey(store, input, keyVerbs[verb].state)),
   })),
 ]
-
-const keyVerbs: Readonly<Record<"enable" | "disable" | "revoke", { readonly state: KeyState; readonly what: string }>> =
-  {
-    enable: { state: "valid", what: "let a disabled key in again" },
-    disable: { state: "disabled", what: "keep a key out until it is enabled" },
-    revoke: { state: "revoked", what: "end a key for ever" },
-  }
 
 const createMember = async (store: Store, input: Input): Promise<Answer> => {
   const { name: organisation } = await organisationOf(store, input)

@@ -24,7 +24,7 @@ interface Health {
 }
 
 /** Prometheus values of `tollgate_upstream_breaker_state`. */
-const states = { closed: 0, open: 1, probing: 2 } as const
+const states = { closed: 0, probing: 1, open: 2 } as const
 
 export interface Breaker {
   /** Healthy secrets in order of preference for this affinity (the same conversation meets the same secret). */

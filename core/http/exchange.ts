@@ -150,10 +150,9 @@ export class Exchange {
       wheel,
       streamError: error => dialect.streamError(error, call.id),
       errorBody: error => JSON.stringify(dialect.render(error, call.id)),
-      onFirstToken: seconds =>
-        metrics.product("tollgate_stream_first_token_seconds").child(vendor.name, model).observe(seconds),
-      onOverflow: () => metrics.product("tollgate_watch_overflow_total").child(vendor.name, "event").add(),
-      onSurprise: kind => metrics.product("tollgate_vendor_surprises_total").child(vendor.name, kind).add(),
+      onFirstToken: seconds => metrics.product("stream_first_token_seconds").child(vendor.name, model).observe(seconds),
+      onOverflow: () => metrics.product("watch_overflow_total").child(vendor.name, "event").add(),
+      onSurprise: kind => metrics.product("vendor_surprises_total").child(vendor.name, kind).add(),
     })
     run.start(upstream.send(request, run))
     return run.result
@@ -164,8 +163,7 @@ export class Exchange {
     if (this.#last === undefined) return
     const { candidate, failure } = this.#last
     const { metrics, random } = this.#context
-    const kind =
-      next.target === candidate.target ? "tollgate_upstream_retries_total" : "tollgate_upstream_fallbacks_total"
+    const kind = next.target === candidate.target ? "upstream_retries_total" : "upstream_fallbacks_total"
     metrics.product(kind).child(candidate.vendor.name, reasonOf(failure)).add()
     if (next.target !== candidate.target || next.secret !== candidate.secret) return
     const base = backoff.firstMs * 2 ** (this.#tried.length - 1)
