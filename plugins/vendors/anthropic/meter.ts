@@ -11,6 +11,7 @@ const metered: ReadonlySet<string> = new Set(["message_start", "message_delta", 
 
 export class MessagesMeter implements UsageReader {
   readonly #surprises = new Surprises()
+  /** Judged once, at the end, when the last event has corrected the first. */
   #reported: Json = {}
   #outputBytes = 0
 
@@ -30,7 +31,7 @@ export class MessagesMeter implements UsageReader {
   }
 
   report(): UsageReport {
-    const usage: Usage | undefined = tokensOf(this.#reported, this.#surprises)
+    const usage = this.#tokens()
     const serviceTier = text(this.#reported.service_tier)
     return {
       outputBytes: this.#outputBytes,
@@ -40,7 +41,12 @@ export class MessagesMeter implements UsageReader {
   }
 
   get surprises(): readonly string[] {
+    this.#tokens()
     return this.#surprises.all
+  }
+
+  #tokens(): Usage | undefined {
+    return tokensOf(this.#reported, this.#surprises)
   }
 
   #parse(data: Buffer): unknown {

@@ -6,10 +6,13 @@ import { type Json, list, parse, record, text, textBytes } from "../common/json.
 import { eventFault } from "./faults.ts"
 import { tokensOf } from "./usage.ts"
 
+/** Fields of value 0 are left out, and some chunks name a traffic type only: any one of these makes a report. */
+const countFields = ["totalTokenCount", "promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount"]
+
 export class GenerateMeter implements UsageReader {
   readonly #surprises = new Surprises()
-  #usage: Usage | undefined
-  #serviceTier: string | undefined
+  /** Judged once, at the end: every chunk carries the counts of all before it. */
+  #reported: Json | undefined
   #outputBytes = 0
 
   /** A stream that was answered whole is a JSON array of chunks. */
@@ -23,21 +26,28 @@ export class GenerateMeter implements UsageReader {
   }
 
   report(): UsageReport {
+    const usage = this.#tokens()
+    const serviceTier = text(this.#reported?.serviceTier)
     return {
       outputBytes: this.#outputBytes,
-      ...(this.#usage === undefined ? {} : { usage: this.#usage }),
-      ...(this.#serviceTier === undefined ? {} : { serviceTier: this.#serviceTier }),
+      ...(usage === undefined ? {} : { usage }),
+      ...(serviceTier === undefined ? {} : { serviceTier }),
     }
   }
 
   get surprises(): readonly string[] {
+    this.#tokens()
     return this.#surprises.all
+  }
+
+  #tokens(): Usage | undefined {
+    return this.#reported === undefined ? undefined : tokensOf(this.#reported, this.#surprises)
   }
 
   #read(answer: Json): void {
     for (const candidate of list(answer.candidates)) this.#outputBytes += candidateBytes(record(candidate))
-    this.#usage = tokensOf(answer.usageMetadata, this.#surprises) ?? this.#usage
-    this.#serviceTier = text(record(answer.usageMetadata).serviceTier) ?? this.#serviceTier
+    const reported = record(answer.usageMetadata)
+    if (countFields.some(field => reported[field] !== undefined)) this.#reported = reported
   }
 
   #parse(data: Buffer): unknown {

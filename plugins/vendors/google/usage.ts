@@ -4,11 +4,11 @@ import type { Usage } from "../../../core/index.ts"
 import { compact, count, type Surprises, within } from "../common/counts.ts"
 import { type Json, list, record } from "../common/json.ts"
 
-/** Disjoint buckets of a `usageMetadata`; `undefined` when it holds no count (some chunks name a traffic type only). */
+/** Disjoint buckets of a `usageMetadata`; `undefined` when it holds no count. */
 export const tokensOf = (reported: unknown, surprises: Surprises): Usage | undefined => {
   const usage = record(reported)
   const read = (value: unknown) => count(value, surprises)
-  // Fields of value 0 are left out: one count makes the others zero.
+  // One count makes the others zero.
   const told = [usage.promptTokenCount, usage.candidatesTokenCount, usage.thoughtsTokenCount, usage.totalTokenCount]
   if (told.every(value => read(value) === undefined)) return undefined
   const thoughts = read(usage.thoughtsTokenCount) ?? 0
