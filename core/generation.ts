@@ -16,7 +16,7 @@ import type { Site } from "./http/server.ts"
 import { type AnyPlugin, type LoadedAdapters, loadAdapters, loadPlugins, type ReadyPlugin } from "./loader.ts"
 import type { ChildLog } from "./observe/log.ts"
 import type { MetricsHub } from "./observe/metrics.ts"
-import type { JsonSchema, Vendor } from "./offer.ts"
+import type { JsonSchema, Secret, Vendor } from "./offer.ts"
 import type { Body, Clock, Host, Ledger, Route, Teardown } from "./plugin.ts"
 import type { Store } from "./state/store.ts"
 
@@ -131,8 +131,7 @@ class Assembly {
         },
         exchange: (call, prepare) => new Exchange(call, prepare, table, exchange).run(),
         now: clock.now,
-        observe: (plugin, seconds) =>
-          metrics.product("plugin_duration_seconds").child(plugin).observe(seconds),
+        observe: (plugin, seconds) => metrics.product("plugin_duration_seconds").child(plugin).observe(seconds),
         onPluginError: plugin => metrics.product("plugin_errors_total").child(plugin).add(),
       })
     } catch (error) {
@@ -231,12 +230,16 @@ const present = <T>(value: T | undefined, what: string): T => {
   return value
 }
 
+/** What a vendor without credentials (a server of one's own) is called with; in the sandbox any word will do. */
+const noSecret = (sandbox: boolean): Secret => ({ name: "none", reveal: () => (sandbox ? "sandbox" : "") })
+
 /** The vendor's own path prefix stays: an adapter's paths are below it. */
 const withOrigin = (vendors: ReadonlyMap<string, Vendor>, origin: string | undefined): ReadonlyMap<string, Vendor> => {
-  if (origin === undefined) return vendors
   const moved = [...vendors].map(([name, vendor]): [string, Vendor] => {
+    const secrets = vendor.secrets.length > 0 ? vendor.secrets : [noSecret(origin !== undefined)]
+    if (origin === undefined) return [name, { ...vendor, secrets }]
     const { pathname } = new URL(vendor.origin)
-    return [name, { ...vendor, origin: pathname === "/" ? origin : `${origin}${pathname}` }]
+    return [name, { ...vendor, secrets, origin: pathname === "/" ? origin : `${origin}${pathname}` }]
   })
   return new Map(moved)
 }

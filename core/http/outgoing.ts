@@ -29,7 +29,7 @@ export const outgoing = async (
   else filter.own(call.headers, fields)
   pushAll(fields, draft.headers)
   if (body.length > 1) fields.push("content-length", String(body.reduce((sum, part) => sum + part.length, 0)))
-  pushAll(fields, adapter.authorise(secret, vendor))
+  if (secret.reveal() !== "") pushAll(fields, adapter.authorise(secret, vendor))
   return {
     vendor,
     secret,

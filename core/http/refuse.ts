@@ -77,6 +77,7 @@ export const refuseSocket = (socket: Duplex, error: GatewayError): void => {
   const text = JSON.stringify(plain.render(error, requestId))
   const { status } = error.kind
   socket.on("error", () => {}) // the client may be gone already
+  setTimeout(() => socket.destroy(), linger.ms).unref() // one that keeps sending must not keep the socket
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Error"}\r\nx-request-id: ${requestId}\r\ncontent-type: application/json\r\n` +
       `content-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
