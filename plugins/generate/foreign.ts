@@ -1,13 +1,12 @@
 /** Things that lie in the vendor's account: no route of the gateway stores any, so they are somebody else's. */
 
-import { type JsonObject, objectsIn } from "../../core/index.ts"
+import { type JsonObject, objectsIn, type StoredIds } from "../../core/index.ts"
 
 /** The API takes both spellings of its names. */
 const stored = ["cachedContent", "cached_content", "fileSearchStoreNames", "file_search_store_names"]
 const uris = ["fileUri", "file_uri"]
 
-/** Keys whose presence anywhere asks for a closer look. */
-export const suspects: readonly string[] = [...stored, ...uris]
+const suspects: readonly string[] = [...stored, ...uris]
 
 /** The client's own data: schemas, arguments and results of functions. */
 const skip: ReadonlySet<string> = new Set([
@@ -23,7 +22,7 @@ const skip: ReadonlySet<string> = new Set([
 ])
 
 /** The name of the first field that points into the vendor's account, if there is one. */
-export const foreignField = (request: JsonObject): string | undefined => {
+const foreignField = (request: JsonObject): string | undefined => {
   for (const object of objectsIn(request, skip)) {
     const field = stored.find(key => isFilled(object[key])) ?? uris.find(key => isUpload(object[key]))
     if (field !== undefined) return field
@@ -41,3 +40,6 @@ const isUpload = (uri: unknown): boolean => {
   if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) return true
   return url.hostname.endsWith("googleapis.com") && url.hostname !== "storage.googleapis.com"
 }
+
+/** What the route refuses. */
+export const storedIds: StoredIds = { suspects, field: foreignField }

@@ -8,9 +8,10 @@ import {
   type Host,
   isObject,
   type Plugin,
+  refuseStoredIds,
   usableModels,
 } from "../../core/index.ts"
-import { foreignField, suspects } from "./foreign.ts"
+import { storedIds } from "./foreign.ts"
 import { family, generateModels, pageOf } from "./list.ts"
 
 const methods = ["generateContent", "streamGenerateContent", "countTokens"] as const
@@ -38,7 +39,7 @@ export default {
         free: call => namesOf(host, call).method === "countTokens",
         limit: "common",
         reads: ["generation_config", "serviceTier"],
-        finds: suspects,
+        finds: storedIds.suspects,
         parts: { keys: { inlineData: "image", inline_data: "image", fileData: "file", file_data: "file" } },
         demand: (body, call) => demandOf(body, namesOf(host, call).method),
         handle: call => generate(host, call),
@@ -91,7 +92,7 @@ const wholeNumber = (value: unknown): number | undefined => {
 
 const generate = async (host: Host, call: Call) => {
   const { method } = namesOf(host, call)
-  refuseForeign(host, call, await call.body())
+  refuseStoredIds(host, call, await call.body(), storedIds)
   return call.exchange(
     (target): Draft => ({
       verb: "relay",
@@ -100,19 +101,5 @@ const generate = async (host: Host, call: Call) => {
       streamed: method === "streamGenerateContent",
       splice: false, // the model stands in the path
     }),
-  )
-}
-
-const refuseForeign = (host: Host, call: Call, body: Body): void => {
-  if (!suspects.some(key => (body.scan.found.get(key) ?? 0) > 0)) return
-  if (call.get("plan").every(target => host.catalog.vendors.get(target.vendor)!.sharedIds)) return
-  const field = foreignField(body.json())
-  if (field === undefined) return
-  throw host.error(
-    "invalid_request",
-    `${field} names something stored at the vendor, which the gateway does not offer`,
-    {
-      param: field,
-    },
   )
 }

@@ -1,15 +1,14 @@
 /** Ids of things that lie in the vendor's account: no route of the gateway stores any, so they are somebody else's. */
 
-import { isObject, type JsonObject, objectsIn } from "../../core/index.ts"
+import { isObject, type JsonObject, objectsIn, type StoredIds } from "../../core/index.ts"
 
-/** Keys whose presence anywhere asks for a closer look. */
-export const suspects: readonly string[] = ["file_id", "container"]
+const suspects: readonly string[] = ["file_id", "container"]
 
 /** The client's own data: arguments and schemas of tools. */
 const skip: ReadonlySet<string> = new Set(["input", "input_schema", "schema", "metadata"])
 
 /** The name of the first field that points into the vendor's account, if there is one. */
-export const foreignField = (request: JsonObject): string | undefined => {
+const foreignField = (request: JsonObject): string | undefined => {
   if (isForeignContainer(request.container)) return "container"
   for (const object of objectsIn(request, skip)) {
     // Results of earlier turns tell file ids too; only these two forms make the vendor open a file.
@@ -27,3 +26,6 @@ const isForeignContainer = (container: unknown): boolean => {
   const skills = Array.isArray(container.skills) ? container.skills : []
   return present(container.id) || skills.some(skill => isObject(skill) && skill.type === "custom")
 }
+
+/** What the route refuses. */
+export const storedIds: StoredIds = { suspects, field: foreignField }

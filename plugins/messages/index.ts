@@ -9,9 +9,10 @@ import {
   type Host,
   type Plugin,
   type Route,
+  refuseStoredIds,
   usableModels,
 } from "../../core/index.ts"
-import { foreignField, suspects } from "./foreign.ts"
+import { storedIds } from "./foreign.ts"
 import { family, messagesModels, pageOf } from "./list.ts"
 
 const adapterName = "anthropic"
@@ -21,7 +22,7 @@ const shared = { access: "key", dialect: "anthropic", limit: "common" } as const
 const reading = {
   method: "POST",
   model: "body",
-  finds: suspects,
+  finds: storedIds.suspects,
   parts: { types: { image: "image", document: "file" } },
 } as const satisfies Partial<Route>
 
@@ -86,7 +87,7 @@ const demand = (body: Body): Demand => {
 
 const relay = async (host: Host, call: Call, api: string, path: string) => {
   const body = await call.body()
-  refuseForeign(host, call, body)
+  refuseStoredIds(host, call, body, storedIds)
   const streamed = api === "messages" && body.field("stream") === true
   return call.exchange((): Draft => ({ verb: "relay", api, path, streamed }))
 }
@@ -96,18 +97,4 @@ const countTokens = async (host: Host, call: Call) => {
   const isOwn = call.get("plan").every(target => host.adapterOf(target.vendor).name === adapterName)
   if (isOwn) return relay(host, call, "count_tokens", "/v1/messages/count_tokens")
   return call.reply(200, { input_tokens: estimatedInput((await call.body()).scan) })
-}
-
-const refuseForeign = (host: Host, call: Call, body: Body): void => {
-  if (!suspects.some(key => (body.scan.found.get(key) ?? 0) > 0)) return
-  if (call.get("plan").every(target => host.catalog.vendors.get(target.vendor)!.sharedIds)) return
-  const field = foreignField(body.json())
-  if (field === undefined) return
-  throw host.error(
-    "invalid_request",
-    `${field} names something stored at the vendor, which the gateway does not offer`,
-    {
-      param: field,
-    },
-  )
 }

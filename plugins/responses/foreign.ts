@@ -3,10 +3,10 @@
  * belongs to somebody else. (Answers of the Responses API are the exception: `stored.ts`.)
  */
 
-import { isObject, type JsonObject, objectsIn } from "../../core/index.ts"
+import { isObject, type JsonObject, objectsIn, type StoredIds } from "../../core/index.ts"
 
-/** Keys whose presence anywhere asks for a closer look. `id`: an item may be named by nothing else. */
-export const suspects: readonly string[] = [
+/** `id`: an item may be named by nothing else. */
+const suspects: readonly string[] = [
   "file_id",
   "file_ids",
   "vector_store_ids",
@@ -30,7 +30,7 @@ const skip: ReadonlySet<string> = new Set([
 ])
 
 /** The name of the first field that points into the vendor's account, if there is one. */
-export const foreignField = (request: JsonObject): string | undefined => {
+const foreignField = (request: JsonObject): string | undefined => {
   if (isObject(request.prompt) && present(request.prompt.id)) return "prompt.id"
   for (const object of objectsIn(request, skip)) {
     const field = fieldIn(object)
@@ -57,3 +57,6 @@ const itemReference = (item: unknown): string | undefined => {
   const isBare = !present(item.type) && !present(item.role)
   return item.type === "item_reference" || isBare ? "item_reference" : undefined
 }
+
+/** What the route refuses. */
+export const storedIds: StoredIds = { suspects, field: foreignField }

@@ -1,7 +1,17 @@
 /** `POST /responses/`: a relay to the Responses API, where answers are stored in an account that all members share. */
 
-import type { Body, Call, Demand, Draft, Host, Plugin, Vendor } from "../../core/index.ts"
-import { foreignField, suspects } from "./foreign.ts"
+import {
+  type Body,
+  type Call,
+  type Demand,
+  type Draft,
+  type Host,
+  type Plugin,
+  refuseStoredIds,
+  sharesIds,
+  type Vendor,
+} from "../../core/index.ts"
+import { storedIds } from "./foreign.ts"
 import { originOf, remember } from "./stored.ts"
 
 const schema = {
@@ -34,7 +44,7 @@ export default {
       charge: "usage",
       limit: "common",
       schema,
-      finds: suspects,
+      finds: storedIds.suspects,
       parts: { types: { input_image: "image", input_audio: "file", input_file: "file" } },
       demand,
       handle: call => respond(host, call),
@@ -60,10 +70,8 @@ const respond = async (host: Host, call: Call) => {
       param: "background",
     })
   }
-  const vendors = call.get("plan").map(target => host.catalog.vendors.get(target.vendor)!)
-  const shares = vendors.every(vendor => vendor.sharedIds)
-  if (!shares) refuseForeign(host, body)
-  const origin = shares ? undefined : await originOf(host, call, body)
+  refuseStoredIds(host, call, body, storedIds)
+  const origin = sharesIds(host, call) ? undefined : await originOf(host, call, body)
   return call.exchange((target): Draft => {
     const vendor = host.catalog.vendors.get(target.vendor)!
     return {
@@ -80,16 +88,3 @@ const respond = async (host: Host, call: Call) => {
 
 /** Vendors of this wire keep it below `/v1`, unless their options say otherwise. */
 const apiPath = ({ options }: Vendor): string => (typeof options.api_path === "string" ? options.api_path : "/v1")
-
-const refuseForeign = (host: Host, body: Body): void => {
-  if (!suspects.some(key => (body.scan.found.get(key) ?? 0) > 0)) return
-  const field = foreignField(body.json())
-  if (field === undefined) return
-  throw host.error(
-    "invalid_request",
-    `${field} names something stored at the vendor, which the gateway does not offer`,
-    {
-      param: field,
-    },
-  )
-}

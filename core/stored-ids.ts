@@ -1,0 +1,38 @@
+/**
+ * Ids of things that lie in a vendor's account, which all members share. The gateway offers no route that stores any,
+ * so an id in a request is somebody else's, unless the vendor's configuration says `shared_ids: true`.
+ */
+
+import { GatewayError } from "./errors.ts"
+import type { Body, Call, Host } from "./plugin.ts"
+import type { JsonObject } from "./walk.ts"
+
+export interface StoredIds {
+  /** Keys whose presence anywhere asks for a closer look: the route's `finds`. */
+  readonly suspects: readonly string[]
+  /** The name of the first field of the request that points into the vendor's account, if there is one. */
+  readonly field: (request: JsonObject) => string | undefined
+}
+
+/** Every vendor that may serve this call lets all members use what lies in its account. */
+export const sharesIds = (host: Pick<Host, "catalog">, call: Pick<Call, "get">): boolean =>
+  call.get("plan").every(target => host.catalog.vendors.get(target.vendor)?.sharedIds === true)
+
+/** @throws GatewayError `invalid_request` (400): the request names something stored at the vendor */
+export const refuseStoredIds = (
+  host: Pick<Host, "catalog">,
+  call: Call,
+  body: Body,
+  { suspects, field }: StoredIds,
+): void => {
+  if (!suspects.some(key => (body.scan.found.get(key) ?? 0) > 0) || sharesIds(host, call)) return
+  const name = field(body.json())
+  if (name === undefined) return
+  throw new GatewayError(
+    "invalid_request",
+    `${name} names something stored at the vendor, which the gateway does not offer`,
+    {
+      param: name,
+    },
+  )
+}
