@@ -30,7 +30,15 @@ export interface ExplainQuestion {
 }
 
 /** @throws Error in words when no route takes the call, or the catalog does not know the model */
-export const explainCall = async (config: Config, question: ExplainQuestion): Promise<Explanation> => {
+export const explainCall = (config: Config, question: ExplainQuestion): Promise<Explanation> =>
+  withGeneration(config, generation => explain(generation, question))
+
+/**
+ * Builds everything that a configuration names, beside a store in memory, hands it over and takes it down again.
+ *
+ * @throws ConfigError when a gateway would not start from it
+ */
+export const withGeneration = async <T>(config: Config, work: (generation: Generation) => T): Promise<T> => {
   const alone: Config = {
     ...config,
     sandbox: false,
@@ -39,7 +47,9 @@ export const explainCall = async (config: Config, question: ExplainQuestion): Pr
   const process = await openProcess(alone, { log: silent })
   try {
     const generation = await buildGeneration(alone, process.parts)
-    return explain(generation, question)
+    const answer = work(generation)
+    await generation.retire()
+    return answer
   } finally {
     await process.close()
   }

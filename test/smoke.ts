@@ -1,11 +1,11 @@
 /**
- * Compares the installed package with the tree, starts it in a folder that has nothing else, streams one call through it, reads its metrics and
- * lets it drain. The argument is the folder. Continuous integration runs it; it prints what it saw and exits 0.
+ * Compares the installed package with the tree, starts it in a folder that has nothing but a plugin package, streams one
+ * call through both, reads its metrics and lets it drain. Continuous integration runs it; the argument is the folder.
  */
 import { strict as assert } from "node:assert"
 import { type ChildProcess, spawn } from "node:child_process"
 import { once } from "node:events"
-import { existsSync, readdirSync } from "node:fs"
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 
@@ -40,6 +40,7 @@ const streamOneCall = async ({ url, key, model }: Ready, signal: AbortSignal): P
   assert.equal(answer.status, 200, text)
   assert.match(answer.headers.get("content-type") ?? "", /text\/event-stream/)
   assert.match(text, /data: \[DONE\]\s*$/)
+  assert.equal(answer.headers.get("x-guest"), "here", "the plugin package took part")
 }
 
 const metricsTell = async ({ ops }: Ready, signal: AbortSignal): Promise<void> => {
@@ -61,11 +62,30 @@ const contentsMatch = (): void => {
   assert.ok(files.includes("dist/core/cli.js") && files.includes("config/sandbox.yaml"))
 }
 
+/** A plugin that came as a package: nothing of ours knows it but a line of YAML. */
+const addGuest = (): void => {
+  const guest = join(folder, "node_modules", "tollgate-guest")
+  mkdirSync(guest, { recursive: true })
+  writeFileSync(
+    join(guest, "package.json"),
+    JSON.stringify({ name: "tollgate-guest", type: "module", main: "index.js" }),
+  )
+  writeFileSync(
+    join(guest, "index.js"),
+    `const run = (call, next) => (call.header("x-guest", "here"), next())
+    export default { name: "guest", api: 1, setup: host => host.use({ run }) }`,
+  )
+  cpSync(join(folder, "node_modules", "tollgate", "config"), join(folder, "config"), { recursive: true })
+  const sandbox = join(folder, "config", "sandbox.yaml")
+  writeFileSync(sandbox, readFileSync(sandbox, "utf8").replace(/^plugins:$/m, "plugins:\n  - tollgate-guest"))
+}
+
 contentsMatch()
+addGuest()
 const words = [
   "serve",
   "--config",
-  "node_modules/tollgate/config/sandbox.yaml",
+  "config/sandbox.yaml",
   "--port",
   "0",
   "--ops-port",

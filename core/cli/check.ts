@@ -3,7 +3,7 @@
 import { credits } from "../catalog/credits.ts"
 import { type Config, loadConfig } from "../catalog/load.ts"
 import { price } from "../catalog/price.ts"
-import { type Explanation, explainCall } from "../explain.ts"
+import { type Explanation, explainCall, withGeneration } from "../explain.ts"
 import type { Model, PriceCard } from "../offer.ts"
 import { type Answer, type Command, type Input, word } from "./command.ts"
 import { creditsText, facts, table } from "./text.ts"
@@ -12,7 +12,10 @@ export const checkCommands: readonly Command[] = [
   {
     name: "check",
     what: "check the configuration and the catalog, and print prices at defaults",
-    run: async input => checked(await load(input)),
+    run: async input => {
+      const config = await load(input)
+      return checked(config, await withGeneration(config, ({ routes }) => routes.length))
+    },
   },
   {
     name: "explain",
@@ -32,16 +35,16 @@ async function explain(input: Input): Promise<Answer> {
   return { data: explanation, text: explained(explanation) }
 }
 
-const checked = (config: Config): Answer => {
+const checked = (config: Config, routes: number): Answer => {
   const models = [...config.catalog.models.values()].map(model => ({
     model: model.name,
     type: model.type,
     targets: model.targets.map(target => `${target.vendor}/${target.model}`),
     ...defaultPrice(model, config.catalog.card(model, undefined)),
   }))
-  const summary = `${config.file}: ${models.length} models of ${config.vendors.size} vendors, nothing wrong`
+  const summary = `${config.file}: ${routes} routes, ${models.length} models, vendors ${[...config.vendors.keys()].join(" ")}: nothing wrong`
   return {
-    data: { file: config.file, catalog: config.catalog.digest, vendors: [...config.vendors.keys()], models },
+    data: { file: config.file, catalog: config.catalog.digest, routes, vendors: [...config.vendors.keys()], models },
     text: `${table(
       ["model", "type", "targets", "price"],
       models.map(one => [one.model, one.type, one.targets.join(" "), one.basis]),
@@ -57,7 +60,7 @@ interface DefaultPrice {
 
 const defaultPrice = (model: Model, card: PriceCard | undefined): DefaultPrice => {
   if (card === undefined) return { basis: "none: its calls are refused" }
-  const basis = card.lines.map(line => line.text).join("; ")
+  const basis = card.lines.map(line => `${line.item} ${line.text}`).join("; ")
   if (!card.lines.some(line => line.kind === "table")) return { basis }
   const { micros } = price(card, { parameters: defaultsOf(model), usage: {} })
   return { credits: credits(micros), basis: `${creditsText(micros)} (${basis})` }

@@ -1,5 +1,6 @@
 /** The commands against a store of their own, in this process: what they print, what they change, how they refuse. */
 import { createHash } from "node:crypto"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import t, { type Test } from "tap"
 import { runCli } from "../../core/cli/program.ts"
@@ -8,8 +9,8 @@ const gatewayYaml = `
 sandbox: true
 store: { kind: sqlite, path: ./tollgate.db, durability: process }
 vendors:
-  acme: { adapter: acme, origin: "https://api.acme.example", secrets: [{ env: ACME_KEY }] }
-plugins: []
+  acme: { adapter: openai, origin: "https://api.acme.example", secrets: [{ env: ACME_KEY }] }
+plugins: [metrics, access-log, edge, { maintenance: { on: false } }, body-size, auth, rate-limit, model, pricing]
 `
 
 const catalogYaml = `
@@ -159,10 +160,37 @@ t.test("check prints prices, and names file and line of what is wrong", async t 
   const { run, json } = cli(t)
   const good = await run("check")
   t.equal(good.code, 0, good.errors)
-  t.match(good.out, /large +llm +acme\/l-1 +.*3 per 1M tokens/)
+  t.match(good.out, /large +llm +acme\/l-1 +input 3 credits per 1M tokens/)
   t.match(await json("check"), { models: [{ model: "large" }, { model: "small" }] })
   const terminal = { env: {}, print: () => {}, complain: (text: string) => t.match(text, "expected a file") }
   t.equal(await runCli(["check", "--config", "nowhere.yaml"], terminal), 1)
+})
+
+t.test("explain tells route, steps, vendors and price, and no secret", async t => {
+  const { json, run } = cli(t)
+  t.match(await json("explain POST /chat/completions --model tiny"), {
+    route: "POST /v1/gateway/chat/completions/",
+    charge: "usage",
+    model: "small",
+    targets: [{ vendor: "acme", model: "s-1", secrets: ["ACME_KEY"] }],
+    price: [{ item: "input", basis: /1 credits? per 1M tokens/ }],
+  })
+  t.match((await run("explain get /v1/gateway/models/")).out, /steps +metrics > access-log > .*auth/)
+})
+
+t.test("explain refuses what the gateway would refuse", async t => {
+  const { run } = cli(t)
+  t.match((await run("explain POST /nowhere")).errors, /no route takes/)
+  t.match((await run("explain DELETE /chat/completions")).errors, /takes POST, not DELETE/)
+  t.match((await run("explain POST /chat/completions --model none")).errors, /no model none/)
+})
+
+t.test("check finds what only starting would find: a plugin's wrong option, with its line", async t => {
+  const { run, file } = cli(t)
+  writeFileSync(file, gatewayYaml.replace("{ on: false }", "{ onn: false }"))
+  const { code, errors } = await run("check")
+  t.equal(code, 1)
+  t.match(errors, /gateway\.yaml:6:\d+ .*onn/)
 })
 
 t.test("help is no failure", async t => {
