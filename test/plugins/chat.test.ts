@@ -1,0 +1,121 @@
+import fc from "fast-check"
+import t from "tap"
+import type { EventSign } from "../../core/index.ts"
+import { ByteChunks, isOnlyUsage } from "../../plugins/chat/chunks.ts"
+import { checkValues } from "../../plugins/chat/schema.ts"
+
+const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 }
+const chunk = (part: object) => ({ id: "c", object: "chat.completion.chunk", created: 1, model: "vendor-1", ...part })
+const text = (content: string, finish_reason: string | null = null) =>
+  chunk({ choices: [{ index: 0, delta: { content }, finish_reason }], usage: null })
+const onlyUsage = chunk({ choices: [], usage })
+const event = (value: unknown) => ({ data: Buffer.from(typeof value === "string" ? value : JSON.stringify(value)) })
+const neutral = (): EventSign => ({ sign: "neutral" })
+
+const chunks = (options: { includeUsage?: boolean; sign?: () => EventSign } = {}) =>
+  new ByteChunks({
+    api: { sign: options.sign ?? neutral },
+    model: "catalog-1",
+    includeUsage: options.includeUsage ?? false,
+  })
+
+t.test("chunks pass as bytes, under the catalog's name of the model", async t => {
+  const stream = chunks()
+  const out = [text("a"), text("b", "stop"), onlyUsage].map(one => String(stream.push(event(one))))
+  const named = (one: object) => `data: ${JSON.stringify({ ...one, model: "catalog-1" })}\n\n`
+  t.same(out, [named(text("a")), named(text("b", "stop")), ""])
+  t.equal(stream.end(), "data: [DONE]\n\n")
+})
+
+t.test("the usage chunk passes when the client asked for it", async t => {
+  t.match(String(chunks({ includeUsage: true }).push(event(onlyUsage))), /"total_tokens":3/)
+})
+
+t.test("usage beside other news is the client's in any case", async t => {
+  t.ok(isOnlyUsage(event(onlyUsage).data))
+  t.notOk(isOnlyUsage(event({ ...onlyUsage, moderation: {} }).data))
+  t.notOk(isOnlyUsage(event({ ...text("a"), usage }).data))
+  t.notOk(isOnlyUsage(event('{"choices":[],"usage":').data))
+})
+
+t.test("a text that talks about models and usage is not touched", async t => {
+  const said = '"model":"vendor-1" "usage" "choices":[] "finish_reason":"stop"'
+  const stream = chunks()
+  stream.push(event(text("")))
+  const out = String(stream.push(event(text(said))))
+  t.equal(JSON.parse(out.slice(6)).choices[0].delta.content, said)
+  t.throws(() => stream.end(), { code: "upstream_unavailable" }, "the words were no end")
+})
+
+t.test("any text comes out as it went in", async t => {
+  fc.assert(
+    fc.property(fc.string({ unit: "binary" }), content => {
+      const out = String(chunks().push(event(text(content))))
+      const expected = { ...JSON.parse(JSON.stringify(text(content))), model: "catalog-1" }
+      t.same(JSON.parse(out.slice(6)), expected)
+      return out.startsWith("data: ") && out.endsWith("\n\n")
+    }),
+  )
+})
+
+t.test("a chunk over several lines stays one event", async t => {
+  const out = String(chunks().push(event(JSON.stringify(text("a"), null, 1))))
+  const lines = out.trimEnd().split("\n")
+  t.ok(lines.every(line => line.startsWith("data: ")))
+  t.equal(JSON.parse(lines.map(line => line.slice(6)).join("\n")).model, "catalog-1")
+})
+
+t.test("the end needs [DONE] or a reason to have finished", async t => {
+  const done = chunks()
+  done.push(event(text("a")))
+  t.equal(done.push(event("[DONE]")), "")
+  t.equal(done.end(), "data: [DONE]\n\n")
+  const cut = chunks()
+  cut.push(event(text("a")))
+  t.throws(() => cut.end(), { code: "upstream_unavailable" })
+})
+
+t.test("an error inside the stream never shows our account", async t => {
+  const sign = (kind: "account" | "invalid") => () =>
+    ({ sign: "fault", fault: { kind, status: 400, message: "the vendor's words" } }) as const
+  const error = event({ error: { message: "the vendor's words" } })
+  t.throws(() => chunks({ sign: sign("account") }).push(error), {
+    code: "upstream_account",
+    message: /^The model's vendor/,
+  })
+  t.throws(() => chunks({ sign: sign("invalid") }).push(error), {
+    code: "upstream_invalid",
+    message: "the vendor's words",
+  })
+})
+
+t.test("values of the specification's table", async t => {
+  const closed = {
+    type: "json_schema",
+    json_schema: { name: "a", strict: true, schema: { additionalProperties: false } },
+  }
+  const good = {
+    temperature: 2,
+    top_p: 0,
+    n: 1,
+    stop: ["a", "b", "c", "d"],
+    tool_choice: "none",
+    response_format: closed,
+  }
+  t.doesNotThrow(() => checkValues(good))
+  t.doesNotThrow(() => checkValues(Object.fromEntries(Object.keys(good).map(name => [name, null]))))
+  const bad: readonly Record<string, unknown>[] = [
+    { temperature: 2.1 },
+    { temperature: -0.1 },
+    { top_p: 1.5 },
+    { n: 0 },
+    { max_tokens: 0 },
+    { stop: ["a", "b", "c", "d", "e"] },
+    { tool_choice: "maybe" },
+    { response_format: { type: "json_schema" } },
+    { response_format: { type: "json_schema", json_schema: { name: "a", strict: true, schema: {} } } },
+  ]
+  for (const value of bad) {
+    t.throws(() => checkValues(value), { code: "invalid_request", param: Object.keys(value)[0] }, JSON.stringify(value))
+  }
+})

@@ -1,0 +1,85 @@
+import t from "tap"
+import type { StoredIds } from "../../core/index.ts"
+import { storedIds as generate } from "../../plugins/generate/foreign.ts"
+import { storedIds as messages } from "../../plugins/messages/foreign.ts"
+import { storedIds as responses } from "../../plugins/responses/foreign.ts"
+
+type Case = readonly [what: string, request: Record<string, unknown>, field: string | undefined]
+
+const check = (name: string, { field }: StoredIds, cases: readonly Case[]) =>
+  t.test(name, async t => {
+    for (const [what, request, expected] of cases) {
+      await t.test(`${what}: ${expected === undefined ? "passes" : "is refused"}`, async t => {
+        t.equal(field(request), expected)
+      })
+    }
+  })
+
+const part = (content: unknown) => ({ input: [{ role: "user", content: [content] }] })
+
+check("responses", responses, [
+  ["a stored prompt", { prompt: { id: "pmpt_1" } }, "prompt.id"],
+  ["an uploaded file", part({ type: "input_file", file_id: "file_1" }), "file_id"],
+  ["an uploaded image", part({ type: "input_image", file_id: "file_1" }), "file_id"],
+  ["a vector store", { tools: [{ type: "file_search", vector_store_ids: ["vs_1"] }] }, "vector_store_ids"],
+  ["a container by name", { tools: [{ type: "code_interpreter", container: "cntr_1" }] }, "container"],
+  ["a new container with files", { tools: [{ container: { type: "auto", file_ids: ["file_1"] } }] }, "file_ids"],
+  [
+    "a shell in a container",
+    { tools: [{ environment: { type: "container_reference", container_id: "c" } }] },
+    "container_id",
+  ],
+  ["an item by its id", { input: [{ type: "item_reference", id: "rs_1" }] }, "item_reference"],
+  ["an item by nothing but its id", { input: [{ id: "rs_1" }] }, "item_reference"],
+  ["a new container", { tools: [{ type: "code_interpreter", container: { type: "auto" } }] }, undefined],
+  ["a file in the request itself", part({ type: "input_file", file_data: "data:," }), undefined],
+  ["a replayed item", { input: [{ type: "reasoning", id: "rs_1", encrypted_content: "x" }] }, undefined],
+  ["a replayed message", { input: [{ role: "assistant", id: "msg_1", content: "hi" }] }, undefined],
+  ["a tool whose argument is called file_id", { tools: [{ parameters: { properties: { file_id: {} } } }] }, undefined],
+  ["a source named by an earlier answer", part({ annotations: [{ file_id: "file_1" }] }), undefined],
+  [
+    "a replayed call in a container",
+    { input: [{ type: "code_interpreter_call", container_id: "c", id: "ci" }] },
+    undefined,
+  ],
+  ["null", { prompt: null, tools: [{ container: null }] }, undefined],
+])
+
+const block = (content: unknown) => ({ messages: [{ role: "user", content: [content] }] })
+
+check("messages", messages, [
+  ["an uploaded file", block({ type: "document", source: { type: "file", file_id: "file_1" } }), "file_id"],
+  [
+    "a file inside a tool result",
+    block({ type: "tool_result", content: [{ source: { type: "file", file_id: "f" } }] }),
+    "file_id",
+  ],
+  ["a file for a container", block({ type: "container_upload", file_id: "file_1" }), "file_id"],
+  ["a container by name", { container: "container_1" }, "container"],
+  ["a container by id", { container: { id: "container_1" } }, "container"],
+  ["a skill of the account", { container: { skills: [{ type: "custom", skill_id: "skill_1" }] } }, "container"],
+  ["a skill of the vendor", { container: { skills: [{ type: "anthropic", skill_id: "pdf" }] } }, undefined],
+  ["an argument called file_id", block({ type: "tool_use", input: { type: "file", file_id: "mine" } }), undefined],
+  ["a file told by an earlier result", block({ type: "code_execution_output", file_id: "file_1" }), undefined],
+  ["an image in the request itself", block({ type: "image", source: { type: "base64", data: "" } }), undefined],
+])
+
+const fileUri = (uri: unknown) => ({ contents: [{ parts: [{ fileData: { fileUri: uri } }] }] })
+
+check("generate", generate, [
+  ["a cache", { cachedContent: "cachedContents/1" }, "cachedContent"],
+  ["a cache in the other spelling", { cached_content: "cachedContents/1" }, "cached_content"],
+  ["an upload", fileUri("https://generativelanguage.googleapis.com/v1beta/files/1"), "fileUri"],
+  ["an upload by its name", fileUri("files/1"), "fileUri"],
+  ["a bucket", fileUri("gs://bucket/1"), "fileUri"],
+  ["something that is no text", fileUri({ at: 1 }), "fileUri"],
+  ["an upload in the other spelling", { contents: [{ parts: [{ file_data: { file_uri: "files/1" } }] }] }, "file_uri"],
+  ["a search store", { tools: [{ fileSearch: { fileSearchStoreNames: ["s"] } }] }, "fileSearchStoreNames"],
+  ["a video page", fileUri("https://www.youtube.com/watch?v=1"), undefined],
+  ["a public page", fileUri("https://example.com/a.pdf"), undefined],
+  [
+    "an argument called fileUri",
+    { contents: [{ parts: [{ functionCall: { args: { fileUri: "files/1" } } }] }] },
+    undefined,
+  ],
+])
