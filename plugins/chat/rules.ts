@@ -3,7 +3,7 @@
  * @see specification 4.2
  */
 
-import { type ChatRequest, type Fault, GatewayError, type Model } from "../../core/index.ts"
+import { type ChatRequest, GatewayError, type Model } from "../../core/index.ts"
 
 const mostStops = 4
 
@@ -20,22 +20,6 @@ export const applyRules = (request: ChatRequest, model: Model): ChatRequest => {
   const mapped = model.rules.effort_budgets === undefined ? request : withEffort(request)
   checkEffort(mapped, model)
   return mapped
-}
-
-/**
- * What to retry with when the vendor refused a call because of effort together with tools; `undefined` when that was not
- * the reason, or when nothing would change. Some models think by default and must be told not to: the rule names the value.
- */
-export const withoutEffort = (
-  request: ChatRequest,
-  model: Model,
-  fault: Pick<Fault, "message" | "param">,
-): ChatRequest | undefined => {
-  const isEffort = fault.param === effort || fault.message.includes(effort)
-  if (!isEffort || !Array.isArray(request.tools) || request.tools.length === 0) return undefined
-  const { effort_with_tools: instead = "drop" } = model.rules
-  if (instead !== "drop") return request[effort] === instead ? undefined : { ...request, [effort]: instead }
-  return isSet(request[effort]) ? omit(request, [effort]) : undefined
 }
 
 const effort = "reasoning_effort"

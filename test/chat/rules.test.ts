@@ -1,7 +1,7 @@
 /** What a model refuses or renames of a chat request. */
 import t from "tap"
 import type { ChatRequest, Model, Rules } from "../../core/index.ts"
-import { applyRules, withoutEffort } from "../../plugins/chat/rules.ts"
+import { applyRules } from "../../plugins/chat/rules.ts"
 
 const model = (rules: Rules): Model => ({
   name: "some-model",
@@ -85,27 +85,4 @@ t.test("thinking by level or budget becomes an effort for the models that think 
     const expected = ask(effort === undefined ? {} : { reasoning_effort: effort })
     t.same(applyRules(ask(fields), thinking), expected, JSON.stringify(fields))
   }
-})
-
-t.test("effort with tools is dropped for a retry, or replaced by the value of the rule", async t => {
-  const tools = [{ type: "function", function: { name: "f" } }]
-  const fault = { message: "refused", param: "reasoning_effort" }
-  const request = ask({ tools, reasoning_effort: "high" })
-  t.same(withoutEffort(request, plain, fault), ask({ tools }))
-  t.same(withoutEffort(request, model({ effort_with_tools: "drop" }), fault), ask({ tools }))
-  const off = model({ effort_with_tools: "none" })
-  t.same(withoutEffort(request, off, fault), ask({ tools, reasoning_effort: "none" }))
-  t.same(withoutEffort(ask({ tools }), off, fault), ask({ tools, reasoning_effort: "none" }), "thinks by default")
-  t.same(withoutEffort(request, plain, { message: "no reasoning_effort with tools" }), ask({ tools }))
-})
-
-t.test("no retry when effort was not the reason, or nothing would change", async t => {
-  const tools = [{}]
-  const fault = { message: "refused", param: "reasoning_effort" }
-  const off = model({ effort_with_tools: "none" })
-  t.equal(withoutEffort(ask({ tools, reasoning_effort: "high" }), plain, { message: "bad tool" }), undefined)
-  t.equal(withoutEffort(ask({ reasoning_effort: "high" }), plain, fault), undefined)
-  t.equal(withoutEffort(ask({ tools: [], reasoning_effort: "high" }), plain, fault), undefined)
-  t.equal(withoutEffort(ask({ tools }), plain, fault), undefined)
-  t.equal(withoutEffort(ask({ tools, reasoning_effort: "none" }), off, fault), undefined)
 })

@@ -1,8 +1,7 @@
 /** Chat completions and embeddings towards vendors of the OpenAI wire. */
 import t from "tap"
 import type { ChatContext, ChatRequest, Model, Rules } from "../../core/index.ts"
-import adapter, { isOnlyUsage } from "../../plugins/vendors/openai/index.ts"
-import { eventsOf } from "../fixtures/metering.ts"
+import adapter from "../../plugins/vendors/openai/index.ts"
 import { recorded } from "../fixtures/recorded.ts"
 
 const { chat, embeddings } = adapter
@@ -92,40 +91,5 @@ t.test("an answer that is no completion is the vendor's fault", async t => {
   for (const body of ["", "<html>", "[]", "{}", '{"choices":{}}']) {
     t.throws(() => chat.whole(Buffer.from(body), context(), undefined), { code: "upstream_unavailable" }, body)
     t.throws(() => embeddings.whole(Buffer.from(body), {}, context()), { code: "upstream_unavailable" }, body)
-  }
-})
-
-t.test("only the chunk that came for our sake is taken out", async t => {
-  const usage = { prompt_tokens: 1, completion_tokens: 2 }
-  const only = [
-    { choices: [], usage },
-    { id: "x", choices: [], usage, obfuscation: "ab" },
-  ]
-  for (const chunk of only) {
-    t.ok(isOnlyUsage(Buffer.from(JSON.stringify(chunk))))
-    t.ok(isOnlyUsage(Buffer.from(JSON.stringify(chunk, null, 1))))
-  }
-  const more = [
-    { choices: [{ delta: {}, finish_reason: "stop" }], usage },
-    { choices: [], usage: null },
-    { choices: [], usage: null, moderation: { output: {} } },
-    { choices: [], usage, moderation: { output: {} } },
-    { choices: [], usage, error: { message: "m" } },
-    { choices: [{ delta: { content: 'say "usage": {}' } }] },
-    { usage },
-  ]
-  for (const chunk of more) t.notOk(isOnlyUsage(Buffer.from(JSON.stringify(chunk))), JSON.stringify(chunk))
-  t.notOk(isOnlyUsage(Buffer.from('"usage":')))
-})
-
-t.test("one chunk of a recorded stream came for our sake", async t => {
-  const counts = [
-    ["openai-text.chunks.txt", 1],
-    ["azure-model-router.1.chunks.txt", 1],
-    ["openai-moderation-stream.exchange.json", 1],
-  ] as const
-  for (const [name, count] of counts) {
-    const events = recorded("openai-chat", name).flatMap(answer => eventsOf(answer.body))
-    t.equal(events.filter(event => isOnlyUsage(event.data)).length, count, name)
   }
 })

@@ -27,7 +27,7 @@ const vendorRequest = (request: ChatRequest, { model, target, rules }: ChatConte
   const kept = Object.entries(request).filter(([name, value]) => value !== undefined && !dropped.has(name))
   const body: Record<string, unknown> = { ...Object.fromEntries(kept), model: target.model }
   renameLimit(body, rules.max_tokens_as)
-  // Usage is always asked for: what a client does not want of it is taken out again (`isOnlyUsage`).
+  // Usage is always asked for; the endpoint takes the chunk out again that the client did not want.
   if (request.stream === true) body.stream_options = { ...record(request.stream_options), include_usage: true }
   else delete body.stream_options
   return body
@@ -45,28 +45,6 @@ const answerOf = (body: Buffer): Record<string, unknown> => {
   if (!Array.isArray(answer.choices)) throw unreadable()
   return answer
 }
-
-const usageKey = Buffer.from('"usage":')
-const NULL = 0x6e
-const SPACE = 0x20
-
-/**
- * Is this chunk there only because the gateway asked for usage? Such a chunk is dropped when the client did not ask.
- * Cheap for all others: most have no usage, or one of null, and are not parsed.
- */
-export const isOnlyUsage = (data: Buffer): boolean => {
-  const at = data.indexOf(usageKey)
-  if (at < 0) return false
-  const value = at + usageKey.length
-  if ((data[value] === SPACE ? data[value + 1] : data[value]) === NULL) return false
-  const chunk = record(parse(data))
-  const isEmpty = Array.isArray(chunk.choices) && chunk.choices.length === 0
-  return isEmpty && typeof chunk.usage === "object" && chunk.usage !== null && !hasMore(chunk)
-}
-
-/** A chunk of results beside usage (moderation, an error) is the client's in any case. */
-const hasMore = (chunk: Readonly<Record<string, unknown>>): boolean =>
-  ["moderation", "error", "prompt_filter_results"].some(name => chunk[name] !== undefined && chunk[name] !== null)
 
 export const embeddingsSpoke: EmbeddingsSpoke = {
   api: "embeddings",

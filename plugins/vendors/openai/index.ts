@@ -8,8 +8,6 @@ import { fault } from "./faults.ts"
 import { embeddings, moderations } from "./others.ts"
 import { ResponsesMeter, responsesSign } from "./responses.ts"
 
-export { isOnlyUsage } from "./chat.ts"
-
 const chat: Api = {
   usage: () => new ChatMeter(),
   sign: chatSign,
