@@ -7,9 +7,9 @@ import {
   type ChatSpoke,
   type Draft,
   GatewayError,
-  type Rules,
 } from "../../core/index.ts"
 import { ByteChunks, doneEvent } from "./chunks.ts"
+import { withoutEffort } from "./rules.ts"
 
 /** What an answer's translation reports to the store. */
 export type MakeContext = () => ChatContext
@@ -30,7 +30,7 @@ export const chatDraft = (adapter: Adapter, request: ChatRequest, makeContext: M
     body: JSON.stringify(body),
     ...(headers === undefined ? {} : { headers }),
     retry: (fault: { readonly message: string; readonly param?: string }) => {
-      const changed = effortRefused(request, fault) ? withoutEffort(request, context.rules) : undefined
+      const changed = withoutEffort(request, context.model, fault)
       return changed === undefined ? undefined : chatDraft(adapter, changed, makeContext)
     },
   }
@@ -58,19 +58,4 @@ const streamed = (adapter: Adapter, spoke: ChatSpoke, context: ChatContext, memo
     push: (event: Parameters<typeof stream.push>[0]) => written(stream.push(event)),
     end: () => written(stream.end()) + doneEvent,
   }
-}
-
-// ---- effort with tools (specification 4.2) ----
-
-const effortRefused = (request: ChatRequest, fault: { readonly message: string; readonly param?: string }): boolean =>
-  Array.isArray(request.tools) &&
-  request.tools.length > 0 &&
-  (fault.param === "reasoning_effort" || fault.message.includes("reasoning_effort"))
-
-/** What to try instead: the value that the catalog names, else nothing of it; `undefined` when that changes nothing. */
-const withoutEffort = (request: ChatRequest, { effort_with_tools }: Rules): ChatRequest | undefined => {
-  const { reasoning_effort, ...rest } = request
-  const value = effort_with_tools === "drop" ? undefined : effort_with_tools
-  if (value === reasoning_effort || (value === undefined && reasoning_effort === null)) return undefined
-  return value === undefined ? (rest as ChatRequest) : { ...request, reasoning_effort: value }
 }

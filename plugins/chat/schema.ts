@@ -43,8 +43,6 @@ export const chatSchema = {
   },
 } as const satisfies JsonSchema
 
-const stopMax = 4
-
 /** One rule of the specification's table: what is wrong with a value, or nothing. `null` means "not sent". */
 type Rule = (value: unknown) => string | undefined
 
@@ -56,12 +54,10 @@ const between =
 const atLeastOne: Rule = value => ((value as number) >= 1 ? undefined : "must be at least 1")
 
 const rules: Readonly<Record<string, Rule>> = {
-  temperature: between(0, 2),
   top_p: between(0, 1),
   n: atLeastOne,
   max_tokens: atLeastOne,
   max_completion_tokens: atLeastOne,
-  stop: value => (Array.isArray(value) && value.length > stopMax ? `takes at most ${stopMax} sequences` : undefined),
   tool_choice: value =>
     typeof value === "string" && !["auto", "none", "required"].includes(value)
       ? "must be 'auto', 'none', 'required' or an object that names a function"
@@ -78,7 +74,11 @@ const formatProblem = ({ type, json_schema }: Readonly<Record<string, unknown>>)
   return isClosed ? undefined : "with strict: true needs a schema with additionalProperties: false"
 }
 
-/** @throws GatewayError `invalid_request` (400) for the first value that breaks a rule */
+/**
+ * What depends on the model is checked by `rules.ts`.
+ *
+ * @throws GatewayError `invalid_request` (400) for the first value that breaks a rule
+ */
 export const checkValues = (request: Readonly<Record<string, unknown>>): void => {
   for (const [name, rule] of Object.entries(rules)) {
     const value = Object.hasOwn(request, name) ? request[name] : undefined
