@@ -1,0 +1,100 @@
+/**
+ * Work that must not be lost when the store is away: tried until it succeeds, on one coarse timer for all of it. Whoever
+ * waits for the result waits a bounded time; the work goes on without them.
+ */
+
+import { isGatewayError } from "../errors.ts"
+import type { Clock, Log } from "../plugin.ts"
+
+/** How long a caller waits before it is told that the work goes on in the background. */
+export const patienceMs = 2_000
+const tickMs = 100
+const firstRetryMs = 100
+const lastRetryMs = 5_000
+
+interface Job {
+  readonly attempt: () => Promise<boolean>
+  readonly giveUpAt: number
+  giveUp: () => void
+  retryAt: number
+  retryMs: number
+}
+
+export class Persistence {
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #jobs = new Set<Job>()
+  #cancel: (() => void) | undefined
+  #idle: (() => void)[] = []
+
+  constructor(clock: Clock, log: Log) {
+    this.#clock = clock
+    this.#log = log
+  }
+
+  get size(): number {
+    return this.#jobs.size
+  }
+
+  /**
+   * Tries until it succeeds, or fails for another reason than an absent store (that is logged, and never repeated).
+   *
+   * @returns what it gave, or `undefined` when that took longer than the patience, or will never come
+   */
+  keep<T>(what: object, work: () => Promise<T>): Promise<T | undefined> {
+    return new Promise(resolve => {
+      const job: Job = {
+        attempt: () => this.#attempt(what, work, resolve),
+        giveUpAt: this.#clock.now() + patienceMs,
+        giveUp: () => resolve(undefined),
+        retryAt: Number.POSITIVE_INFINITY,
+        retryMs: firstRetryMs,
+      }
+      this.#jobs.add(job)
+      this.#cancel ??= this.#clock.after(tickMs, () => this.#tick())
+      void this.#run(job)
+    })
+  }
+
+  /** Resolves when nothing is left to do. */
+  async drained(): Promise<void> {
+    if (this.#jobs.size > 0) await new Promise<void>(resolve => this.#idle.push(resolve))
+    this.#cancel?.()
+    this.#cancel = undefined
+  }
+
+  async #run(job: Job): Promise<void> {
+    job.retryAt = Number.POSITIVE_INFINITY
+    if (await job.attempt()) return this.#finish(job)
+    job.retryAt = this.#clock.now() + job.retryMs
+    job.retryMs = Math.min(2 * job.retryMs, lastRetryMs)
+  }
+
+  /** False when it is to be tried again. */
+  async #attempt<T>(what: object, work: () => Promise<T>, resolve: (value: T | undefined) => void): Promise<boolean> {
+    try {
+      resolve(await work())
+      return true
+    } catch (error) {
+      if (isGatewayError(error) && error.code === "store_unavailable") return false
+      this.#log.error({ ...what, err: error }, "the ledger could not do what it must")
+      resolve(undefined)
+      return true
+    }
+  }
+
+  #finish(job: Job): void {
+    this.#jobs.delete(job)
+    if (this.#jobs.size > 0) return
+    for (const resolve of this.#idle.splice(0)) resolve()
+  }
+
+  #tick(): void {
+    this.#cancel = this.#jobs.size > 0 ? this.#clock.after(tickMs, () => this.#tick()) : undefined
+    const now = this.#clock.now()
+    for (const job of this.#jobs) {
+      if (job.giveUpAt <= now) job.giveUp()
+      if (job.retryAt <= now) void this.#run(job)
+    }
+  }
+}
