@@ -9,7 +9,7 @@ import {
   GatewayError,
 } from "../../core/index.ts"
 import { ByteChunks, doneEvent } from "./chunks.ts"
-import { withoutEffort } from "./rules.ts"
+import { withoutEffort } from "./effort.ts"
 
 /** What an answer's translation reports to the store. */
 export type MakeContext = () => ChatContext
@@ -30,7 +30,7 @@ export const chatDraft = (adapter: Adapter, request: ChatRequest, makeContext: M
     body: JSON.stringify(body),
     ...(headers === undefined ? {} : { headers }),
     retry: (fault: { readonly message: string; readonly param?: string }) => {
-      const changed = withoutEffort(request, context.model, fault)
+      const changed = withoutEffort(request, context.rules, fault)
       return changed === undefined ? undefined : chatDraft(adapter, changed, makeContext)
     },
   }

@@ -2,6 +2,7 @@ import fc from "fast-check"
 import t from "tap"
 import type { EventSign } from "../../core/index.ts"
 import { ByteChunks, isOnlyUsage } from "../../plugins/chat/chunks.ts"
+import { withoutEffort } from "../../plugins/chat/effort.ts"
 import { checkValues } from "../../plugins/chat/schema.ts"
 
 const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 }
@@ -115,4 +116,21 @@ t.test("values of the specification's table", async t => {
   for (const value of bad) {
     t.throws(() => checkValues(value), { code: "invalid_request", param: Object.keys(value)[0] }, JSON.stringify(value))
   }
+})
+
+t.test("effort refused with tools is tried again without it", async t => {
+  const request = { model: "m", messages: [], tools: [{}], reasoning_effort: "high" }
+  const fault = { message: "Function tools with reasoning_effort are not supported" }
+  t.same(withoutEffort(request, {}, fault), { model: "m", messages: [], tools: [{}] })
+  t.same(withoutEffort(request, { effort_with_tools: "none" }, fault), { ...request, reasoning_effort: "none" })
+  t.same(withoutEffort(request, {}, { message: "no", param: "reasoning_effort" })?.tools, [{}])
+})
+
+t.test("what was refused for another reason, or would not change, is not tried again", async t => {
+  const fault = { message: "Function tools with reasoning_effort are not supported" }
+  const request = { model: "m", messages: [], tools: [{}] }
+  t.equal(withoutEffort(request, {}, fault), undefined, "nothing to leave out")
+  t.equal(withoutEffort({ ...request, reasoning_effort: "none" }, { effort_with_tools: "none" }, fault), undefined)
+  t.equal(withoutEffort({ ...request, tools: [], reasoning_effort: "low" }, {}, fault), undefined, "no tools")
+  t.equal(withoutEffort({ ...request, reasoning_effort: "low" }, {}, { message: "too long" }), undefined)
 })
