@@ -7,9 +7,12 @@ import { type ChatRequest, GatewayError, type Model } from "../../core/index.ts"
 
 const mostStops = 4
 
+/** "Gemini-class", in the words of the specification. */
+const thinkingFamily = "google"
+
 /**
- * The request as this model takes it: `thinking_level` and `thinking_budget` become `reasoning_effort` for models that
- * think by a budget of tokens (`effort_budgets`), and pass unchanged for all others.
+ * The request as this model takes it: `thinking_level` and `thinking_budget` become `reasoning_effort` for models of the
+ * family that the specification offers them for, and pass unchanged for all others.
  *
  * @throws GatewayError `invalid_request` (400), with the field at fault as `param`
  */
@@ -17,7 +20,7 @@ export const applyRules = (request: ChatRequest, model: Model): ChatRequest => {
   checkStops(request)
   checkTemperature(request, model)
   checkRefused(request, model)
-  const mapped = model.rules.effort_budgets === undefined ? request : withEffort(request)
+  const mapped = model.family === thinkingFamily ? withEffort(request) : request
   checkEffort(mapped, model)
   return mapped
 }
