@@ -33,15 +33,21 @@ export const openGateway = async (
   reread: () => Promise<Config> = async () => config,
 ): Promise<Gateway> => {
   const process = await openProcess(config, options)
+  let generation: Generation
   try {
-    const generation = await buildGeneration(config, process.parts)
-    const gateway = new Gateway(process, generation, reread)
-    await gateway.listen()
-    return gateway
+    generation = await buildGeneration(config, process.parts)
   } catch (error) {
     await process.close()
     throw error
   }
+  const gateway = new Gateway(process, generation, reread)
+  try {
+    await gateway.listen()
+  } catch (error) {
+    await gateway.stop() // one listener may be open already: without this the process never ends
+    throw error
+  }
+  return gateway
 }
 
 export class Gateway {

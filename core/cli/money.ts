@@ -1,7 +1,7 @@
 /** Credits and the ledger. */
 import { randomUUID } from "node:crypto"
 import { credits } from "../catalog/credits.ts"
-import { checkLedger } from "../money/check.ts"
+import { checkLedger, type Finding } from "../money/check.ts"
 import type { Balance, Entry, MemberRef, Store } from "../state/store.ts"
 import { type Answer, type Command, type Input, word } from "./command.ts"
 import { memberOf, withStore } from "./store.ts"
@@ -62,6 +62,20 @@ const entriesOf = async (store: Store, member: MemberRef): Promise<readonly Entr
     const page = await store.accounts.entries(member, { after: rows.at(-1)?.sequence ?? 0, limit: pageRows })
     rows.push(...page)
     if (page.length < pageRows) return rows
+  }
+}
+
+const checked = async (store: Store): Promise<Answer> => {
+  const findings: Finding[] = []
+  for await (const finding of checkLedger(store)) findings.push(finding)
+  const rows = findings.map(({ member, rule, message }) => [member.organisation, member.member, String(rule), message])
+  return {
+    data: { right: findings.length === 0, findings },
+    text:
+      findings.length === 0
+        ? "every balance is the sum of its rows"
+        : table(["organisation", "member", "rule", "finding"], rows),
+    code: findings.length === 0 ? 0 : 1,
   }
 }
 
