@@ -27,7 +27,7 @@ export class Running {
   /** The oldest first. */
   readonly #holds = new Map<string, RunningHold>()
   #cancel: () => void
-  #stopped = false
+  #busy = false
 
   constructor(options: RunningOptions) {
     this.#options = options
@@ -49,7 +49,6 @@ export class Running {
   }
 
   stop(): void {
-    this.#stopped = true
     this.#cancel()
   }
 
@@ -59,16 +58,20 @@ export class Running {
   }
 
   async #beat(): Promise<void> {
-    const { clock, log, meters } = this.#options
+    this.#cancel = this.#arm()
+    if (this.#busy) return // the store is slow: what is under way comes first
+    this.#busy = true
+    const { clock, log, meters, store } = this.#options
     const oldest = this.#holds.values().next().value
     meters.oldest.set(oldest === undefined ? 0 : (clock.now() - oldest.since) / 1_000)
     try {
       await this.#renew()
-      meters.lapsed.add(await this.#options.store.accounts.sweep())
+      meters.lapsed.add(await store.accounts.sweep())
     } catch (error) {
       log.debug({ err: error }, "holds were not renewed or swept; the next beat tries again")
+    } finally {
+      this.#busy = false
     }
-    if (!this.#stopped) this.#cancel = this.#arm()
   }
 
   async #renew(): Promise<void> {
