@@ -69,6 +69,11 @@ t.test("faults of our account are known by their words, and nothing of the vendo
       429,
       { error: { type: "rate_limit_error", message: "m", details: { error_code: "enforced_spend_limit_reached" } } },
     ],
+    [
+      anthropic,
+      400,
+      { error: { type: "invalid_request_error", message: "You have reached your specified spend limit" } },
+    ],
     [anthropic, 402, { error: { type: "billing_error", message: "pay" } }],
     [
       google,
@@ -86,6 +91,24 @@ t.test("faults of our account are known by their words, and nothing of the vendo
       JSON.stringify(body),
     )
     t.equal(faultCodes[found.kind], "upstream_account")
+  }
+})
+
+t.test("a client cannot make its own fault look like one of our account", async t => {
+  const quotes = [
+    "invalid api key",
+    "API_KEY_INVALID",
+    "credit balance is too low",
+    "spend limit",
+    "insufficient_quota",
+  ]
+  for (const quote of quotes) {
+    for (const message of [`Unexpected value(s) \`${quote}\` for the field`, `Invalid value: '${quote}'.`]) {
+      for (const adapter of adapters) {
+        const body = { error: { type: "invalid_request_error", status: "INVALID_ARGUMENT", code: null, message } }
+        t.match(fault(adapter, 400, body), { kind: "invalid" }, `${adapter.name}: ${message}`)
+      }
+    }
   }
 })
 
@@ -225,6 +248,8 @@ t.test("nothing of our account is left in a message", async t => {
     t.match(found.message, /^Bad request in organization .* n must be 1$/)
   }
   t.ok(fault(openai, 400, { error: { message: "x".repeat(100_000) } }).message.length <= 2_000)
+  const words = "user-defined tools take key-value pairs, org-wide, in project 3"
+  t.equal(fault(openai, 400, { error: { message: words } }).message, words)
 })
 
 t.test("a rate limit tells nothing of our limits", async t => {

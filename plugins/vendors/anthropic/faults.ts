@@ -22,8 +22,12 @@ const words: Readonly<Record<string, FaultWord>> = {
 /** `details.error_code` of limits that our account has reached; waiting does not help. */
 const accountCodes: ReadonlySet<string> = new Set(["enforced_spend_limit_reached", "contract_spend_limit_reached"])
 
-/** The same told as a 400, in words only. */
-const accountText = /credit balance is too low|spend(?:ing)? limit/i
+/**
+ * The same told as a 400, in words only. Anchored, because other texts quote the client (an unknown beta value, say), who
+ * must not be able to take our key out of rotation.
+ */
+const accountText =
+  /^(?:your credit balance is too low|(?:you have|your \w+ has) (?:reached|exceeded) [^`'"]{0,60}limit)/i
 
 interface Told {
   readonly type: string

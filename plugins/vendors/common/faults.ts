@@ -65,15 +65,18 @@ export const faultOf = ({ kind, status, message, param, reason, retryAfterMs }: 
 
 const longestMessage = 2_000
 
-/** Addresses, ids of accounts and projects, pieces of keys: what a vendor may say of us in an error text. */
+/**
+ * Addresses, ids of accounts and projects, pieces of keys: what a vendor may say of us in an error text. Ids are told from
+ * words (`user-defined`) by a digit or capital. Repetitions are bounded, so that no text takes long.
+ */
 const accountData = [
   /\b(?:https?|wss?):\/\/[^\s"'<>]+/gi,
-  /\b(?:org|proj|user|acct|wrkspc|workspace)[-_][A-Za-z0-9_-]{6,}/gi,
+  /\b(?:org|proj|user|acct|wrkspc|workspace)[-_](?=[a-z_-]{0,40}[0-9A-Z])[A-Za-z0-9_-]{6,}/g,
   /\bprojects?[/ ]\d{6,}/gi,
   /\bBearer\s+\S+/gi,
-  /\b(?:sk|pk|rk|xai|gsk|pplx|key)-[A-Za-z0-9_*.-]{3,}/gi,
+  /\b(?:sk|pk|rk|xai|gsk|pplx)-(?=[a-z_.-]{0,40}[0-9A-Z*])[A-Za-z0-9_*.-]{3,}/g,
   /\bAIza[A-Za-z0-9_*-]{4,}/g,
-  /\S*\*{4,}\S*/g,
+  /[^\s*]{0,80}\*{3,}\S{0,80}/g,
 ]
 
 const clean = (message: string): string =>

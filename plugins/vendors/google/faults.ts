@@ -22,7 +22,8 @@ const words: Readonly<Record<string, FaultWord>> = {
 
 /** Reasons of `google.rpc.ErrorInfo` that come with a 400 and mean our key. */
 const keyReasons: ReadonlySet<string> = new Set(["API_KEY_INVALID", "API_KEY_EXPIRED", "API_KEY_SERVICE_BLOCKED"])
-const keyText = /api key (?:not valid|not found|expired|invalid)/i
+/** At the start only: further on a text may quote the client. */
+const keyText = /^api key (?:not valid|not found|expired|invalid)/i
 
 interface Told {
   readonly status: string

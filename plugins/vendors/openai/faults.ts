@@ -55,8 +55,11 @@ const words: Readonly<Record<string, FaultWord>> = {
   server_error: ["server", 500],
 }
 
-/** Some vendors of this wire tell a bad key of ours only in the text of a 400. */
-const keyFault = /(?:incorrect|invalid) api[ _]key|api key (?:not valid|expired)|API_KEY_INVALID|insufficient balance/i
+/**
+ * Some vendors of this wire tell a bad key of ours only in the text of a 400. Only its first words count: further on a
+ * text may quote the client, who must not be able to take our key out of rotation.
+ */
+const keyFault = /^(?:(?:incorrect|invalid) api[ _]key|api key (?:not valid|expired)|insufficient balance)/i
 
 interface Told {
   readonly message?: string | undefined
@@ -71,7 +74,7 @@ export const fault = (status: number, body: Buffer, headers: AnswerHeaders): Fau
   const told = toldBy(parse(body))
   const [word] = wordOf(told) ?? []
   const byStatus = kindOf(status)
-  const isAccount = byStatus === "account" || word === "account" || (status < 500 && keyFault.test(sample(body)))
+  const isAccount = byStatus === "account" || word === "account" || (status < 500 && keyFault.test(told.message ?? ""))
   return faultOf({
     kind: isAccount ? "account" : refines(word, byStatus) ? word : byStatus,
     status,
@@ -128,5 +131,3 @@ const toldBy = (answer: unknown): Told => {
 /** FastAPI servers: a text, or a list of `{loc, msg}`. */
 const detailOf = (detail: unknown): string | undefined =>
   text(detail) ?? text(record(list(detail)[0]).msg) ?? text(record(detail).message)
-
-const sample = (body: Buffer): string => body.toString("utf8", 0, 8_192)
