@@ -3,7 +3,7 @@
  * and their like, so it is plain JavaScript for any Node from 18 on, and does nothing at all when nothing is missing.
  */
 import { spawnSync } from "node:child_process"
-import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import { existsSync, lstatSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
@@ -31,6 +31,9 @@ const run = (command, args, what) => {
 }
 
 const install = () => {
+  if (lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink()) {
+    stop("node_modules is a link to another folder, and npm ci would empty that one; remove the link and try again")
+  }
   console.error("tollgate: installing what package-lock.json names (npm ci, once)")
   const npm = process.env.npm_execpath // set by npm for its scripts: the same npm that was asked
   const args = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]

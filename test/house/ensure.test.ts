@@ -1,6 +1,6 @@
 /** `core/ensure.mjs` against a clone whose npm is a script of the test: nothing is downloaded. */
 import { spawnSync } from "node:child_process"
-import { copyFileSync, existsSync, mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs"
+import { copyFileSync, existsSync, mkdirSync, readFileSync, symlinkSync, utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import t, { type Test } from "tap"
 import { root } from "../fixtures/sources.ts"
@@ -57,6 +57,19 @@ t.test("a newer lockfile is installed", async t => {
   utimesSync(join(folder, "package-lock.json"), later, later)
   run()
   t.equal(calls().length, 2)
+})
+
+t.test("a linked node_modules belongs to another clone, and is never emptied", async t => {
+  const { folder, run, calls } = clone(t)
+  const shared = join(folder, "shared")
+  mkdirSync(shared)
+  writeFileSync(join(shared, "package.txt"), "kept")
+  symlinkSync(shared, join(folder, "node_modules"))
+  const { status, stderr } = run()
+  t.equal(status, 1)
+  t.match(stderr, /is a link to another folder/)
+  t.same(calls(), [])
+  t.equal(readFileSync(join(shared, "package.txt"), "utf8"), "kept")
 })
 
 t.test("a failing npm stops everything and says what failed", async t => {
