@@ -92,6 +92,22 @@ t.test("cache, tool prompts, sound and images have their own buckets", async t =
   })
 })
 
+t.test(
+  "searches are billed by the query, in older generations by the answer, and not once more in each chunk",
+  async t => {
+    const chunk = (modelVersion: string, queries: readonly string[]) => ({
+      modelVersion,
+      candidates: [{ content: { parts: [{ text: "a" }] }, groundingMetadata: { webSearchQueries: queries } }],
+      usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 1, totalTokenCount: 6 },
+    })
+    const searches = (...chunks: object[]) => meter(generate, whole(chunks)).usage?.web_search
+    t.equal(searches(chunk("gemini-3-pro", ["a", "b"])), 2)
+    t.equal(searches(chunk("gemini-3-pro", ["a"]), chunk("gemini-3-pro", ["a", "b"])), 2)
+    t.equal(searches(chunk("gemini-2.5-flash", ["a", "b"])), 1)
+    t.equal(searches(chunk("gemini-2.5-flash", [])), undefined)
+  },
+)
+
 t.test("output is counted in UTF-8 bytes of text and arguments, pictures are not text", async t => {
   const parts = [
     { text: "né" },

@@ -164,8 +164,13 @@ usageSuite(t, "openai-responses", responses, {
   "openai-shell-container-multiturn.1.json": [{ input: 800, output: 19 }],
   "openai-tool-search.1.chunks.txt": [{ input: 640, output: 46, reasoning: 20 }],
   "openai-tool-search.1.json": [{ input: 640, output: 46, reasoning: 20 }],
-  "openai-web-search-tool.1.chunks.txt": [{ input: 31073 - 3712, cache_read: 3712, output: 4416, reasoning: 3712 }],
-  "openai-web-search-tool.1.json": [{ input: 19681 - 3712, cache_read: 3712, output: 3773, reasoning: 3136 }],
+  // Two searches and four looks at pages; one search and two looks.
+  "openai-web-search-tool.1.chunks.txt": [
+    { input: 31073 - 3712, cache_read: 3712, output: 4416, reasoning: 3712, web_search: 2 },
+  ],
+  "openai-web-search-tool.1.json": [
+    { input: 19681 - 3712, cache_read: 3712, output: 3773, reasoning: 3136, web_search: 1 },
+  ],
   "programmatic-tool-calling.1.chunks.txt": [{ input: 631, output: 87, reasoning: 37 }],
   "programmatic-tool-calling.1.json": [{ input: 631, output: 139, reasoning: 55 }],
   "programmatic-tool-calling.3.chunks.txt": [{ input: 757, output: 35 }],
@@ -319,6 +324,18 @@ t.test("built-in tools of Responses are billed beside the counts", async t => {
     serviceTier: "priority",
     id: "resp_1",
   })
+})
+
+t.test("searches are those that the vendor counts, else those among the items", async t => {
+  const search = { type: "web_search_call", action: { type: "search" } }
+  const look = { type: "web_search_call", action: { type: "open_page" } }
+  const answer = (more: object) => whole({ output: [search, look, search], usage: { input_tokens: 1 }, ...more })
+  const searches = (more: object) => meter(responses, answer(more)).usage?.web_search ?? 0
+  t.equal(searches({}), 2)
+  t.equal(searches({ tool_usage: { web_search: { num_requests: 5 } } }), 5)
+  t.equal(searches({ tool_usage: { web_search: { num_requests: 0 } } }), 0)
+  const details = { server_side_tool_usage_details: { web_search_calls: 3, x_search_calls: 1 } }
+  t.equal(searches({ usage: { input_tokens: 1, ...details } }), 4)
 })
 
 t.test("the id of a stored response is known with the first event", async t => {

@@ -14,6 +14,7 @@ export class GenerateMeter implements UsageReader {
   /** Judged once, at the end: every chunk carries the counts of all before it. */
   #reported: Json | undefined
   #outputBytes = 0
+  #searches = 0
 
   /** A stream that was answered whole is a JSON array of chunks. */
   whole(body: Buffer): void {
@@ -41,11 +42,13 @@ export class GenerateMeter implements UsageReader {
   }
 
   #tokens(): Usage | undefined {
-    return this.#reported === undefined ? undefined : tokensOf(this.#reported, this.#surprises)
+    const tokens = this.#reported && tokensOf(this.#reported, this.#surprises)
+    return tokens === undefined || this.#searches === 0 ? tokens : { ...tokens, web_search: this.#searches }
   }
 
   #read(answer: Json): void {
     for (const candidate of list(answer.candidates)) this.#outputBytes += candidateBytes(record(candidate))
+    this.#searches = Math.max(this.#searches, searchesOf(answer))
     const reported = record(answer.usageMetadata)
     if (countFields.some(field => reported[field] !== undefined)) this.#reported = reported
   }
@@ -55,6 +58,15 @@ export class GenerateMeter implements UsageReader {
     if (parsed === undefined) this.#surprises.note("bad_json")
     return parsed
   }
+}
+
+/** Grounding is billed beside the tokens: by the query, up to generation 2 by the answer. */
+const searchesOf = (answer: Json): number => {
+  const queries = list(answer.candidates).flatMap(candidate =>
+    list(record(record(candidate).groundingMetadata).webSearchQueries),
+  )
+  const byAnswer = /^gemini-[12]\b/.test(text(answer.modelVersion) ?? "")
+  return byAnswer ? Math.min(1, queries.length) : queries.length
 }
 
 const partsOf = (candidate: Json): readonly Json[] => list(record(candidate.content).parts).map(record)

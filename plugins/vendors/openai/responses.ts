@@ -96,16 +96,25 @@ const itemBytes = (item: Json): number =>
 
 /** Built-in tools are billed beside the token counts: searches by number, generated images by tokens. */
 const toolsOf = (response: Json, surprises: Surprises): Usage => {
-  const tools = record(response.tool_usage)
-  const images = record(tools.image_gen)
-  const calls = record(record(response.usage).server_side_tool_usage_details)
-  const read = (value: unknown) => count(value, surprises) ?? 0
+  const images = record(record(response.tool_usage).image_gen)
   return compact({
-    web_search: read(record(tools.web_search).num_requests) + read(calls.web_search_calls) + read(calls.x_search_calls),
-    input: read(images.input_tokens),
-    image_output: read(images.output_tokens),
+    web_search: searchesOf(response, surprises),
+    input: count(images.input_tokens, surprises) ?? 0,
+    image_output: count(images.output_tokens, surprises) ?? 0,
   })
 }
+
+/** The vendor's own number (xAI has one under another name), else the searches among the items: opening a page is none. */
+const searchesOf = (response: Json, surprises: Surprises): number => {
+  const told = count(record(record(response.tool_usage).web_search).num_requests, surprises)
+  if (told !== undefined) return told
+  const calls = record(record(response.usage).server_side_tool_usage_details)
+  const web = count(calls.web_search_calls, surprises)
+  if (web !== undefined) return web + (count(calls.x_search_calls, surprises) ?? 0)
+  return list(response.output).map(record).filter(isSearch).length
+}
+
+const isSearch = (item: Json): boolean => item.type === "web_search_call" && record(item.action).type === "search"
 
 /** A refused call says `created` and `in_progress` before its `error`, and opened items hold nothing yet. */
 const beforeContent: ReadonlySet<string> = new Set([
