@@ -148,17 +148,15 @@ t.test("nothing is left for later, and nobody's machine or registry is named", a
 })
 
 t.test("every room explains itself", async t => {
-  const folders = [
-    "core",
-    "plugins",
-    "config",
-    "bench",
-    "test",
-    ...foldersBelow("core"),
-    ...foldersBelow("plugins"),
-    "test/fixtures",
-  ]
-  for (const folder of folders) t.ok(filesBelow(folder).includes(`${folder}/README.md`), `${folder}/README.md`)
+  const rooms = ["core", "plugins", "config", "bench", "test", "test/fixtures", "plugins/vendors", "plugins/sandbox"]
+  for (const room of [...rooms, ...foldersBelow("core")]) {
+    t.ok(filesBelow(room).includes(`${room}/README.md`), `${room}/README.md`)
+  }
+})
+
+t.test("a plugin says in its first line what it is", async t => {
+  const entries = code.filter(file => /^plugins\/(?:[^/]+\.ts|(?!vendors|sandbox)[^/]+\/index\.ts)$/.test(file))
+  for (const file of entries) t.match(read(file), /^\/\*\*/, file)
 })
 
 t.test("the top level holds what the design names and nothing else", async t => {
