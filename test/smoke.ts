@@ -82,16 +82,7 @@ const addGuest = (): void => {
 
 contentsMatch()
 addGuest()
-const words = [
-  "serve",
-  "--config",
-  "config/sandbox.yaml",
-  "--port",
-  "0",
-  "--ops-port",
-  "0",
-  "--json",
-]
+const words = ["serve", "--config", "config/sandbox.yaml", "--port", "0", "--ops-port", "0", "--json"]
 const child = spawn(join(folder, "node_modules", ".bin", "tollgate"), words, {
   cwd: folder,
   stdio: ["ignore", "pipe", "inherit"],
