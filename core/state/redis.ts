@@ -113,7 +113,10 @@ const credentials = ({ username, password, protocol }: URL) => ({
 const firstAnswer = (client: Redis | Cluster, link: Link): Promise<Error | undefined> =>
   new Promise(resolve => {
     let why: unknown
-    const patience = setTimeout(() => resolve(undefined), firstConnectionMs)
+    const patience = setTimeout(() => {
+      link.usable(false, why ?? new Error("Redis does not answer"))
+      resolve(undefined)
+    }, firstConnectionMs)
     const answer = (refusal?: Error): void => {
       clearTimeout(patience)
       resolve(refusal)

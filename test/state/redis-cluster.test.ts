@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto"
 import t from "tap"
 import { openRedis } from "../../core/state/redis.ts"
-import { startRedisCluster } from "../fixtures/redis.ts"
-import { directoryContract, moneyContract, usageContract } from "../fixtures/store-contract.ts"
+import { startRedisCluster, until } from "../fixtures/redis.ts"
+import { alice, dayOf, directoryContract, life, moneyContract, usageContract } from "../fixtures/store-contract.ts"
 
 t.test("three masters share the members", async t => {
   const { url } = await startRedisCluster(t)
@@ -11,4 +11,25 @@ t.test("three masters share the members", async t => {
   moneyContract(t, open)
   usageContract(t, open)
   directoryContract(t, open)
+})
+
+t.test("opening while the whole cluster is down does not fail; it is taken when it comes", async t => {
+  const { url, nodes } = await startRedisCluster(t)
+  await Promise.all(nodes.map(node => node.kill()))
+  const store = await openRedis({
+    url,
+    cluster: true,
+    prefix: "t",
+    deadlineMs: 2_000,
+    now: Date.now,
+    day: dayOf,
+    holdLifeMs: life,
+  })
+  t.teardown(() => store.close())
+  t.notOk(store.ready())
+  await t.rejects(store.accounts.grant("g", alice, 5, "gift"), { code: "store_unavailable" })
+  await Promise.all(nodes.map(node => node.restart()))
+  const granted = () => store.accounts.grant("g", alice, 5, "gift").then(({ granted }) => granted === 5)
+  await until(() => granted().catch(() => false))
+  t.ok(store.ready())
 })

@@ -109,6 +109,7 @@ t.test("a group that cannot commit is rejected as a whole, and the store says wh
     { status: "rejected", reason: { code: "store_unavailable" } },
   ])
   t.notOk(store.ready())
+  await t.rejects(store.accounts.hold(holdOf("b", 1)), { code: "store_unavailable" }, "it could not be charged")
   t.match(await store.accounts.balance(alice), { available: 900, held: 100, spent: 0 })
   other.exec("COMMIT")
   t.match(await store.accounts.settle(chargeOf("a", 70)), { charged: 70, repeated: false })

@@ -61,6 +61,8 @@ export class SqliteAccounts implements Accounts {
   async hold(request: HoldRequest): Promise<HoldAnswer> {
     const { id, member, micros, least } = request
     checkMicros(micros, least)
+    // While nothing can be written, a call could not be charged.
+    if (!this.#groups.up) throw storeUnavailable(new Error("The store takes no writes"))
     const open = this.#holds.find(member, id)
     if (open !== undefined) return { state: "held", micros: open.micros }
     const { available } = this.#balance(member)
