@@ -1,6 +1,7 @@
 /** The Messages wire. */
 
 import type { Adapter, Api } from "../../../core/index.ts"
+import { chatSpoke } from "./chat/index.ts"
 import { anthropicDialect } from "./dialect.ts"
 import { fault } from "./faults.ts"
 import { MessagesMeter, messagesSign } from "./meter.ts"
@@ -44,6 +45,7 @@ export default {
   authorise: secret => ({ "x-api-key": secret.reveal() }),
   apis: { messages, count_tokens: countTokens },
   fault,
+  chat: chatSpoke,
   /** The vendor refuses a call without a version; newer ones forbid fields that older clients send. */
   defaults: { "anthropic-version": "2023-06-01" },
 } satisfies Adapter

@@ -4,7 +4,6 @@
  */
 
 import type { JsonObject } from "../../../../core/index.ts"
-import { text } from "../../common/json.ts"
 import type { Block } from "./parts.ts"
 import { refuse } from "./refuse.ts"
 
@@ -67,7 +66,8 @@ export class Turns {
       throw refuse("messages", `Each tool call needs a 'tool' message before the next turn; missing for ${ids}`)
     }
     const last = this.all.at(-1)
-    if (last !== undefined && this.#open.length > 0) last.results = this.#open.flatMap(({ result }) => result ?? [])
+    if (last !== undefined && this.#open.length > 0)
+      last.results = this.#open.flatMap(({ result }) => (result === undefined ? [] : [result]))
     this.#open = []
   }
 
@@ -92,9 +92,9 @@ export class Turns {
 }
 
 /** A result that says nothing has no content; one plain text stays a string. */
-const contentOf = (blocks: readonly Block[]): JsonObject => {
+const contentOf = (blocks: readonly Block[]): Block => {
   const [only, more] = blocks
   if (only === undefined) return {}
-  const isPlain = more === undefined && only.cache_control === undefined && text(only.text) !== undefined
+  const isPlain = more === undefined && only.cache_control === undefined && typeof only.text === "string"
   return { content: isPlain ? only.text : blocks }
 }

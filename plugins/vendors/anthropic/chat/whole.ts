@@ -1,0 +1,77 @@
+/** A whole answer of the Messages wire as a chat completion. */
+
+import { type ChatAnswer, type ChatContext, faultCodes, GatewayError } from "../../../../core/index.ts"
+import { type Json, list, parse, record, text } from "../../common/json.ts"
+import { eventFault } from "../faults.ts"
+import { chatUsage, finishReason, headOf, refusalOf, toolName, unreadable } from "./answer.ts"
+import { keptText } from "./kept.ts"
+import type { ChatMemo } from "./memo.ts"
+
+/** @throws GatewayError when the answer is an error, or none that can be read */
+export const wholeAnswer = (body: Buffer, context: ChatContext, memo: ChatMemo): ChatAnswer => {
+  const message = messageOf(body)
+  const blocks = list(message.content).map(record)
+  keepThinking(blocks, context, memo)
+  const calls = blocks.filter(block => isCall(block, memo)).map((block, at) => callOf(block, at, context, memo))
+  return {
+    ...headOf(context, "chat.completion"),
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: "assistant",
+          content: contentOf(blocks, memo) ?? (calls.length > 0 ? null : ""),
+          refusal: refusalOf(message.stop_reason, record(message.stop_details)),
+          ...reasoningOf(blocks),
+          ...(calls.length > 0 ? { tool_calls: calls } : {}),
+        },
+        logprobs: null,
+        finish_reason: finishReason(message.stop_reason, calls.length > 0),
+      },
+    ],
+    usage: chatUsage(record(message.usage)),
+  }
+}
+
+const messageOf = (body: Buffer): Json => {
+  const message = record(parse(body))
+  if (message.type === "error") {
+    const { kind, message: told } = eventFault(message)
+    throw new GatewayError(faultCodes[kind], told)
+  }
+  if (!Array.isArray(message.content)) throw unreadable("The model's vendor sent an answer that cannot be read")
+  return message
+}
+
+const isCall = ({ type, name }: Json, { answerTool }: ChatMemo): boolean => type === "tool_use" && name !== answerTool
+
+const callOf = ({ id, name, input }: Json, at: number, context: ChatContext, { names }: ChatMemo) => ({
+  id: text(id) ?? `call_${context.id}_${at}`,
+  type: "function",
+  function: { name: toolName(name, names), arguments: JSON.stringify(input ?? {}) },
+})
+
+/** Text, and the input of the tool that stands for it. */
+const contentOf = (blocks: readonly Json[], { answerTool }: ChatMemo): string | undefined => {
+  const texts = blocks.flatMap(({ type, name, text, input }) => {
+    if (type === "text" && typeof text === "string") return [text]
+    return type === "tool_use" && name === answerTool ? [JSON.stringify(input ?? {})] : []
+  })
+  return texts.length === 0 ? undefined : texts.join("")
+}
+
+const reasoningOf = (blocks: readonly Json[]) => {
+  const reasoning = blocks.flatMap(({ type, thinking }) => (type === "thinking" ? (text(thinking) ?? []) : [])).join("")
+  return reasoning === "" ? {} : { reasoning_content: reasoning }
+}
+
+const isThought = ({ type }: Json): boolean => type === "thinking" || type === "redacted_thinking"
+
+/** What was thought before the first tool call must come back with its result. */
+const keepThinking = (blocks: readonly Json[], { keep, target }: ChatContext, memo: ChatMemo): void => {
+  const first = blocks.findIndex(block => isCall(block, memo))
+  const id = text(blocks[first]?.id)
+  if (keep === undefined || id === undefined) return
+  const kept = keptText(target.model, blocks.slice(0, first).filter(isThought))
+  if (kept !== undefined) keep(id, kept)
+}
