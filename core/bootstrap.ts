@@ -2,7 +2,7 @@
 
 import type { BootstrapOrganisation } from "./catalog/load.ts"
 import type { Clock, Log } from "./plugin.ts"
-import type { Store } from "./state/store.ts"
+import type { MemberRef, Store } from "./state/store.ts"
 
 const againMs = 1_000
 
@@ -32,20 +32,30 @@ const create = async (
   clock: Clock,
 ): Promise<void> => {
   await store.directory.createOrganisation({ name, title: name, gateway, models, disabled: [] })
-  for (const { name: member, micros, keys } of members) {
-    const ref = { organisation: name, member }
-    if (await store.directory.createMember(ref)) {
-      if (micros > 0) await store.accounts.grant(`bootstrap:${name}/${member}`, ref, micros, "bootstrap")
-    }
-    for (const digest of keys) {
-      const record = {
-        ...ref,
-        id: `key_${digest.slice(0, 12)}`,
-        name: "bootstrap",
-        state: "valid",
-        createdAt: clock.now(),
-      } as const
-      await store.directory.createKey(record, digest)
-    }
-  }
+  const known = new Set(await store.directory.members(name))
+  const keys = new Set((await store.directory.keys(name)).map(key => key.id))
+  // At once: a store writes what comes together in one transaction.
+  await Promise.all(
+    members.map(async member => {
+      const ref = { organisation: name, member: member.name }
+      if (!known.has(member.name)) await createMember(ref, member.micros, store)
+      await Promise.all(
+        member.keys.filter(digest => !keys.has(keyId(digest))).map(digest => createKey(ref, digest, store, clock)),
+      )
+    }),
+  )
 }
+
+const createMember = async (ref: MemberRef, micros: number, store: Store): Promise<void> => {
+  await store.directory.createMember(ref)
+  // The id makes a repeat after a crash in between harmless.
+  if (micros > 0) await store.accounts.grant(`bootstrap:${ref.organisation}/${ref.member}`, ref, micros, "bootstrap")
+}
+
+const keyId = (digest: string): string => `key_${digest.slice(0, 12)}`
+
+const createKey = (ref: MemberRef, digest: string, store: Store, clock: Clock): Promise<boolean> =>
+  store.directory.createKey(
+    { ...ref, id: keyId(digest), name: "bootstrap", state: "valid", createdAt: clock.now() },
+    digest,
+  )

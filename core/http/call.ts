@@ -1,6 +1,5 @@
 /** One call from its head to its last byte: what plugins see of it, and its one moment of billing. */
 
-import { randomUUID } from "node:crypto"
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
 import type { UsageReport } from "../adapter.ts"
 import { GatewayError } from "../errors.ts"
@@ -9,6 +8,7 @@ import type { Bill, Billing, Call, Draft, Facts, Outcome, Watcher } from "../plu
 import type { UsageSource } from "../state/store.ts"
 import { billFor, type UpstreamEnd } from "./billing.ts"
 import { type ByteBudget, receiveBody, type ScannedBody } from "./body.ts"
+import { callId } from "./call-id.ts"
 import { ClientSide } from "./client.ts"
 import { makeOutcome } from "./outcome.ts"
 import type { CompiledRoute } from "./pipeline.ts"
@@ -34,7 +34,7 @@ export interface Billed {
 const unbilled: Billed = { source: "none" }
 
 export class GatewayCall implements Call {
-  readonly id = randomUUID()
+  readonly id: string
   readonly compiled: CompiledRoute
   readonly params: Readonly<Record<string, string>>
   readonly startedAt: number
@@ -74,6 +74,7 @@ export class GatewayCall implements Call {
     this.request = request
     this.client = new ClientSide(response)
     this.startedAt = context.now()
+    this.id = callId(this.startedAt)
     this.#target = request.url as string
   }
 
