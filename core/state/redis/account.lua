@@ -7,7 +7,7 @@ local function clock(given)
   return tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 end
 
--- Every micro up to 2^53; tostring would round to 14 digits.
+-- Every micro up to 2^53; tostring would round to 14 digits. Negate by `0 - number`: minus nothing is written "-0".
 local function whole(number)
   return string.format("%.0f", number)
 end

@@ -12,7 +12,7 @@ end
 
 local available = amount(redis.call("HGET", keys.account, "available")) + amount(open or "0")
 local charged = math.min(micros, available)
-append(keys, "charge", id, at, -charged, micros - charged, ARGV[4], "names", ARGV[6], "quantities", ARGV[7])
+append(keys, "charge", id, at, 0 - charged, micros - charged, ARGV[4], "names", ARGV[6], "quantities", ARGV[7])
 if open then finish(keys, id, tonumber(open)) end
 move(keys.account, "available", "spent", charged)
 addUsage(KEYS[6], '["' .. ARGV[5] .. '",' .. ARGV[6], sumsOf(1, charged, ARGV[7]))
