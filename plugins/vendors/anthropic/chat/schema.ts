@@ -21,7 +21,8 @@ export const closedSchema = (schema: unknown): unknown => {
     if (isBound(word, value)) bounds.push(`${word}: ${JSON.stringify(value)}`)
     else if (word !== "$schema") kept[word] = inner(word, value)
   }
-  if (isObjectSchema(kept)) kept.additionalProperties = false
+  // A map of any names cannot be closed without emptying it: the vendor says so itself.
+  if (isObjectSchema(kept) && !isObject(kept.additionalProperties)) kept.additionalProperties = false
   if (bounds.length > 0) kept.description = described(kept.description, bounds)
   return kept
 }
