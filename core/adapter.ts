@@ -159,6 +159,42 @@ export interface EmbeddingsSpoke {
   whole(body: Buffer, request: Record<string, unknown>, context: AdapterContext): Record<string, unknown>
 }
 
+/** A rerank request in the hub's words: texts only, limits within the list. */
+export interface RerankRequest {
+  readonly query: string
+  readonly documents: readonly string[]
+  readonly top_n?: number
+  /** What the vendor takes besides, as the client wrote it. */
+  readonly [field: string]: unknown
+}
+
+/** `index` points into the request's documents. */
+export interface RerankResult {
+  readonly index: number
+  readonly relevance_score: number
+}
+
+export interface RerankAnswer {
+  readonly id?: string
+  /** In any order. */
+  readonly results: readonly RerankResult[]
+  readonly totalTokens?: number
+  readonly searchUnits?: number
+}
+
+export interface RerankSpoke {
+  readonly api: string
+  request(request: RerankRequest, context: AdapterContext): SpokeRequest
+  whole(body: Buffer, context: AdapterContext): RerankAnswer
+}
+
+/** Judges texts: in and out the OpenAI moderation shape. */
+export interface ModerationSpoke {
+  readonly api: string
+  request(request: Record<string, unknown>, context: AdapterContext): SpokeRequest
+  whole(body: Buffer, context: AdapterContext): Record<string, unknown>
+}
+
 export interface Adapter {
   readonly name: string
   readonly dialect: Dialect
@@ -172,6 +208,8 @@ export interface Adapter {
   readonly defaults?: Readonly<Record<string, string>>
   readonly chat?: ChatSpoke
   readonly embeddings?: EmbeddingsSpoke
+  readonly rerank?: RerankSpoke
+  readonly moderation?: ModerationSpoke
 }
 
 /** The gateway's error for a vendor's fault, on translated routes. */

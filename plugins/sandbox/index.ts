@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net"
 import { isObject, type JsonObject } from "../../core/index.ts"
 import { anthropicCount, anthropicMessages } from "./anthropic-messages.ts"
 import { deliver, type Fault, faults } from "./delivery.ts"
+import { exaAnswer, exaContents, exaSearch } from "./exa.ts"
 import { googleBatchEmbed, googleEmbed } from "./google-embeddings.ts"
 import { googleCount, googleGenerate, googleStream } from "./google-generate.ts"
 import { openai } from "./openai.ts"
@@ -13,14 +14,26 @@ import { openaiChat } from "./openai-chat.ts"
 import { openaiEmbeddings } from "./openai-embeddings.ts"
 import { openaiModerations } from "./openai-moderations.ts"
 import { openaiResponses } from "./openai-responses.ts"
+import { cohereRerank, hostedRerank, jinaRerank, voyageRerank } from "./rerank.ts"
+import { cohereEmbed, jinaEmbeddings, voyageEmbeddings } from "./text-embeddings.ts"
 import { type Ask, type Manner, Refusal, type Wire } from "./wire.ts"
 
 /** A new wire is one file and one line here. */
 const wires: readonly Wire[] = [
   openaiChat,
   openaiResponses,
+  cohereEmbed,
+  voyageEmbeddings,
+  jinaEmbeddings,
   openaiEmbeddings,
   openaiModerations,
+  cohereRerank,
+  voyageRerank,
+  jinaRerank,
+  hostedRerank,
+  exaSearch,
+  exaContents,
+  exaAnswer,
   anthropicMessages,
   anthropicCount,
   googleGenerate,
@@ -109,7 +122,7 @@ const serve = async (request: IncomingMessage, response: ServerResponse, service
   const bytes = await bodyOf(request)
   if (fault === "stall") return // until the other side gives up, or the sandbox closes
   const url = new URL(request.url ?? "/", "http://sandbox")
-  const wire = wires.find(one => one.method === request.method && one.path.test(url.pathname))
+  const wire = wireOf(request.method, url.pathname, bytes)
   const manner = wire?.manner ?? openai
   const requestId = service.id("req_")
   const fields = manner.fields(requestId)
@@ -128,6 +141,22 @@ const serve = async (request: IncomingMessage, response: ServerResponse, service
       pauseMs,
       fault: undefined,
     })
+  }
+}
+
+/** The first that fits; a wire without models of its own takes what is left. */
+const wireOf = (method: string | undefined, path: string, bytes: Buffer): Wire | undefined => {
+  const fitting = wires.filter(one => one.method === method && one.path.test(path))
+  if (fitting.length < 2) return fitting[0]
+  const name = modelIn(bytes)
+  return fitting.find(one => one.model === undefined || one.model.test(name))
+}
+
+const modelIn = (bytes: Buffer): string => {
+  try {
+    return String(parse(bytes).model)
+  } catch {
+    return "" // refused later, in the manner of the wire that is left
   }
 }
 

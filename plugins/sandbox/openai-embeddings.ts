@@ -3,7 +3,7 @@
 import { record } from "./json.ts"
 import { invalid, openai } from "./openai.ts"
 import { inputTokens } from "./tokens.ts"
-import { vectorOf } from "./vector.ts"
+import { base64Of, vectorOf } from "./vector.ts"
 import { limitOf, modelOf, type Wire } from "./wire.ts"
 
 const ownDimensions: Readonly<Record<string, number>> = { "text-embedding-3-large": 3072, "mistral-embed": 1024 }
@@ -40,10 +40,3 @@ const inputsOf = (input: unknown): readonly (string | readonly number[])[] => {
 
 const isInput = (input: unknown): input is string | readonly number[] =>
   Array.isArray(input) ? input.length > 0 && input.every(Number.isInteger) : typeof input === "string" && input !== ""
-
-/** 32-bit floats, little end first. */
-const base64Of = (vector: readonly number[]): string => {
-  const bytes = Buffer.alloc(vector.length * 4)
-  for (const [at, value] of vector.entries()) bytes.writeFloatLE(value, at * 4)
-  return bytes.toString("base64")
-}

@@ -11,3 +11,10 @@ export const vectorOf = (text: string, dimensions: number): readonly number[] =>
   const length = Math.hypot(...raw)
   return raw.map(value => Math.fround(value / length))
 }
+
+/** 32-bit floats, little end first. */
+export const base64Of = (vector: readonly number[]): string => {
+  const bytes = Buffer.alloc(vector.length * 4)
+  for (const [at, value] of vector.entries()) bytes.writeFloatLE(value, at * 4)
+  return bytes.toString("base64")
+}

@@ -52,6 +52,8 @@ export interface Wire {
   readonly method: "GET" | "POST"
   /** Matched against the end of the path, so that hosts with a prefix of their own are served too. */
   readonly path: RegExp
+  /** Where vendors share a path: the models of this one. */
+  readonly model?: RegExp
   readonly manner: Manner
   answer(ask: Ask): Reply
 }

@@ -1,12 +1,10 @@
 /** The generate-content wire. */
 
-import type { Adapter, Api, UsageReader, UsageReport } from "../../../core/index.ts"
-import { Surprises } from "../common/counts.ts"
-import { list, parse, record } from "../common/json.ts"
+import type { Adapter, Api } from "../../../core/index.ts"
 import { googleDialect } from "./dialect.ts"
+import { embeddingsSpoke, embedMeter } from "./embeddings.ts"
 import { fault } from "./faults.ts"
 import { GenerateMeter, generateSign } from "./meter.ts"
-import { tokensOf } from "./usage.ts"
 
 /** The API takes both spellings of its names. */
 const parts = {
@@ -22,34 +20,7 @@ const count: Api = {
   metered: false,
 }
 
-/** Most answers have vectors and no counts: one byte says that something was delivered, to be billed as estimated. */
-class EmbedMeter implements UsageReader {
-  readonly #surprises = new Surprises()
-  #report: UsageReport = { outputBytes: 0 }
-
-  whole(body: Buffer): void {
-    const parsed = parse(body)
-    if (parsed === undefined) this.#surprises.note("bad_json")
-    const answer = record(parsed)
-    const usage = tokensOf(answer.usageMetadata, this.#surprises)
-    const delivered = answer.embedding !== undefined || list(answer.embeddings).length > 0
-    this.#report = { outputBytes: delivered ? 1 : 0, ...(usage === undefined ? {} : { usage }) }
-  }
-
-  event(): void {
-    this.#surprises.note("unknown_event")
-  }
-
-  report(): UsageReport {
-    return this.#report
-  }
-
-  get surprises(): readonly string[] {
-    return this.#surprises.all
-  }
-}
-
-const embed: Api = { usage: () => new EmbedMeter(), sign: () => ({ sign: "content" }), parts }
+const embed: Api = { ...embedMeter, parts }
 
 export default {
   name: "google",
@@ -62,4 +33,5 @@ export default {
   authorise: secret => ({ "x-goog-api-key": secret.reveal() }),
   apis: { generate, count, embed },
   fault,
+  embeddings: embeddingsSpoke,
 } satisfies Adapter

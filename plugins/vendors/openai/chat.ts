@@ -1,8 +1,8 @@
 /** Chat completions seen from the hub: the same wire, rewritten by the model's rules. */
 
-import type { ChatContext, ChatRequest, ChatSpoke, EmbeddingsSpoke, Vendor } from "../../../core/index.ts"
-import { GatewayError } from "../../../core/index.ts"
-import { parse, record } from "../common/json.ts"
+import type { ChatContext, ChatRequest, ChatSpoke } from "../../../core/index.ts"
+import { answerIn, apiPath, unreadable } from "../common/answers.ts"
+import { record } from "../common/json.ts"
 
 /** Fields of the gateway's own, which OpenAI refuses as unknown; other vendors of this wire get them unchanged. */
 const gatewayFields: readonly string[] = ["thinking_budget", "thinking_level", "top_k"]
@@ -15,12 +15,6 @@ export const chatSpoke: ChatSpoke = {
   }),
   whole: (body, { model }) => ({ ...answerOf(body), model: model.name }),
 }
-
-/** Vendors of this wire keep it below `/v1`, or below the `api_path` of their options (`""` for none). */
-const apiPath = ({ options }: Vendor): string => (typeof options.api_path === "string" ? options.api_path : "/v1")
-
-const unreadable = () =>
-  new GatewayError("upstream_unavailable", "The model's vendor sent an answer that cannot be read")
 
 const vendorRequest = (request: ChatRequest, { model, target, rules }: ChatContext): Record<string, unknown> => {
   const dropped = new Set(model.family === "openai" ? gatewayFields : [])
@@ -41,20 +35,7 @@ const renameLimit = (body: Record<string, unknown>, name: string | undefined): v
 }
 
 const answerOf = (body: Buffer): Record<string, unknown> => {
-  const answer = record(parse(body))
+  const answer = answerIn(body)
   if (!Array.isArray(answer.choices)) throw unreadable()
   return answer
-}
-
-export const embeddingsSpoke: EmbeddingsSpoke = {
-  api: "embeddings",
-  request: (request, { target, vendor }) => ({
-    path: `${apiPath(vendor)}/embeddings`,
-    body: { ...request, model: target.model },
-  }),
-  whole(body, _request, { model }) {
-    const answer = record(parse(body))
-    if (!Array.isArray(answer.data)) throw unreadable()
-    return { ...answer, model: model.name }
-  },
 }

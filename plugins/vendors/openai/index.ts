@@ -1,11 +1,11 @@
 /** The OpenAI wire: chat completions, Responses, embeddings, moderations. Many other vendors speak it too. */
 
 import type { Adapter, Api, Dialect } from "../../../core/index.ts"
-import { chatSpoke, embeddingsSpoke } from "./chat.ts"
+import { chatSpoke } from "./chat.ts"
 import { ChatMeter, chatSign } from "./chat-meter.ts"
 import { openaiDialect, responsesDialect } from "./dialect.ts"
 import { fault } from "./faults.ts"
-import { embeddings, moderations } from "./others.ts"
+import { embeddings, embeddingsSpoke, hostedRerank, moderationSpoke, moderations, rerank } from "./others.ts"
 import { ResponsesMeter, responsesSign } from "./responses.ts"
 
 const chat: Api = {
@@ -42,8 +42,10 @@ export default {
     query: [],
   },
   authorise: secret => ({ authorization: `Bearer ${secret.reveal()}` }),
-  apis: { chat, responses, embeddings, moderations },
+  apis: { chat, responses, embeddings, rerank, moderations },
   fault,
   chat: chatSpoke,
   embeddings: embeddingsSpoke,
+  rerank: hostedRerank,
+  moderation: moderationSpoke,
 } satisfies Adapter

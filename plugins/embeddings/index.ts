@@ -1,6 +1,7 @@
-/** `POST /embeddings/`: the OpenAI shape for every embedding model; base64 vectors pass as they are. */
+/** `POST /embeddings/`: the OpenAI shape for every embedding model, in both codings of vectors. */
 
-import type { Draft, Plugin } from "../core/index.ts"
+import type { Draft, Plugin } from "../../core/index.ts"
+import { coded } from "./vectors.ts"
 
 const token = { type: "integer", minimum: 0 }
 
@@ -14,10 +15,11 @@ const schema = {
       minLength: 1,
       minItems: 1,
       maxItems: 2048,
-      items: { type: ["string", "integer", "array"], minLength: 1, items: token },
+      items: { type: ["string", "integer", "array"], minLength: 1, minItems: 1, items: token },
     },
     encoding_format: { enum: ["float", "base64", null] },
     dimensions: { type: ["integer", "null"], minimum: 1 },
+    input_type: { type: ["string", "null"] },
   },
 } as const
 
@@ -39,6 +41,8 @@ export default {
       async handle(call) {
         const request = (await call.body()).json()
         const { model } = call.get("model")
+        const coding = request.encoding_format === "base64" ? "base64" : "float"
+        const tokens = call.find("quote")?.estimated.input ?? 0
         return call.exchange((target): Draft => {
           const adapter = host.adapterOf(target.vendor)
           const spoke = adapter.embeddings
@@ -47,6 +51,13 @@ export default {
           const vendor = host.catalog.vendors.get(target.vendor)!
           const context = { model, target, vendor, rules: model.rules }
           const { path, body, headers } = spoke.request(request, context)
+          const written = (answer: Readonly<Record<string, unknown>>) => ({
+            // A vendor that counts nothing is billed by the estimate, and that is what the client reads.
+            usage: { prompt_tokens: tokens, total_tokens: tokens },
+            ...answer,
+            data: coded(answer.data as readonly unknown[], coding),
+            model: model.name,
+          })
           return {
             verb: "send",
             api: spoke.api,
@@ -54,9 +65,7 @@ export default {
             streamed: false,
             body: JSON.stringify(body),
             ...(headers === undefined ? {} : { headers }),
-            answer: answer => ({
-              body: JSON.stringify({ ...spoke.whole(answer, request, context), model: model.name }),
-            }),
+            answer: answer => ({ body: JSON.stringify(written(spoke.whole(answer, request, context))) }),
           }
         })
       },

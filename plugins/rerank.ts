@@ -1,0 +1,139 @@
+/** `POST /rerank/`: documents in the order of their fitness for a query, in a shape that Cohere's and Jina's clients read. */
+
+import {
+  type Draft,
+  GatewayError,
+  type JsonObject,
+  type Plugin,
+  type RerankAnswer,
+  type RerankRequest,
+  type RerankResult,
+} from "../core/index.ts"
+
+const mostDocuments = 10_000
+const limit = { type: ["integer", "null"], minimum: 1 }
+
+const schema = {
+  type: "object",
+  required: ["model", "query", "documents"],
+  properties: {
+    model: { type: "string" },
+    query: { type: "string", minLength: 1 },
+    documents: {
+      type: "array",
+      minItems: 1,
+      maxItems: mostDocuments,
+      items: { type: ["string", "object"], required: ["text"], properties: { text: { type: "string" } } },
+    },
+    top_n: limit,
+    top_k: limit,
+    return_documents: { type: ["boolean", "null"] },
+  },
+} as const
+
+export default {
+  name: "rerank",
+  api: 1,
+  kind: "endpoint",
+  setup(host) {
+    host.route({
+      method: "POST",
+      path: "/rerank/",
+      access: "key",
+      dialect: "openai",
+      model: "body",
+      accepts: { types: ["rerank"], otherwise: { code: "model_not_found", message: "Model 'X' not found" } },
+      charge: "usage",
+      limit: "common",
+      schema,
+      async handle(call) {
+        const sent = (await call.body()).json()
+        const request = requestOf(sent)
+        const { model } = call.get("model")
+        return call.exchange((target): Draft => {
+          const adapter = host.adapterOf(target.vendor)
+          const spoke = adapter.rerank
+          if (spoke === undefined)
+            throw host.error("internal", "Internal error", { cause: `${adapter.name} reranks nothing` })
+          const context = { model, target, vendor: host.catalog.vendors.get(target.vendor)!, rules: model.rules }
+          const { path, body, headers } = spoke.request(request, context)
+          const written = (answer: Buffer) => ({
+            object: "list",
+            model: model.name,
+            ...answerOf(spoke.whole(answer, context), request, {
+              id: call.id,
+              withTexts: sent.return_documents === true,
+            }),
+          })
+          return {
+            verb: "send",
+            api: spoke.api,
+            path,
+            streamed: false,
+            body: JSON.stringify(body),
+            ...(headers === undefined ? {} : { headers }),
+            answer: answer => ({ body: JSON.stringify(written(answer)) }),
+          }
+        })
+      },
+    })
+  },
+} satisfies Plugin
+
+/** Names of the route itself; every other field is the vendor's business. */
+const own: ReadonlySet<string> = new Set(["model", "documents", "top_n", "top_k", "return_documents"])
+
+/** @throws GatewayError `invalid_request` (400): two limits that disagree */
+export const requestOf = (sent: JsonObject): RerankRequest => {
+  const documents = (sent.documents as readonly (string | { readonly text: string })[]).map(one =>
+    typeof one === "string" ? one : one.text,
+  )
+  const most = limitOf(sent)
+  const extra = Object.fromEntries(Object.entries(sent).filter(([name]) => !own.has(name)))
+  return {
+    ...extra,
+    query: sent.query as string,
+    documents,
+    ...(most === undefined ? {} : { top_n: Math.min(most, documents.length) }),
+  }
+}
+
+/** Two names of one thing: Cohere's and Voyage's. */
+const limitOf = ({ top_n, top_k }: JsonObject): number | undefined => {
+  if (typeof top_n === "number" && typeof top_k === "number" && top_n !== top_k) {
+    throw new GatewayError("invalid_request", "'top_n' and 'top_k' mean the same and differ", { param: "top_k" })
+  }
+  return [top_n, top_k].find(value => typeof value === "number") as number | undefined
+}
+
+interface Shape {
+  readonly id: string
+  readonly withTexts: boolean
+}
+
+/**
+ * The answer for the client: best first, no more than asked for, texts from the request itself.
+ *
+ * @throws GatewayError `upstream_unavailable` (502): a result that points at no document, or twice at one
+ */
+export const answerOf = (answer: RerankAnswer, { documents, top_n }: RerankRequest, { id, withTexts }: Shape) => {
+  const results = [...answer.results].sort((one, other) => other.relevance_score - one.relevance_score)
+  const pointed = new Set(results.map(result => result.index))
+  if (pointed.size !== results.length || [...pointed].some(index => documents[index] === undefined)) {
+    throw new GatewayError("upstream_unavailable", "The model's vendor sent an answer that cannot be read")
+  }
+  const told = ({ index, relevance_score }: RerankResult) => ({
+    index,
+    relevance_score,
+    ...(withTexts ? { document: { text: documents[index] } } : {}),
+  })
+  const { totalTokens, searchUnits } = answer
+  const tokens = totalTokens === undefined ? {} : { total_tokens: totalTokens }
+  const units = searchUnits === undefined ? {} : { search_units: searchUnits }
+  return {
+    id: answer.id ?? id,
+    results: results.slice(0, top_n).map(told),
+    usage: { total_tokens: totalTokens ?? 0 },
+    meta: { billed_units: { ...units, ...tokens } },
+  }
+}

@@ -1,0 +1,21 @@
+/** What translations of whole answers have in common. */
+
+import { GatewayError, type Vendor } from "../../../core/index.ts"
+import { type Json, parse, record } from "./json.ts"
+
+/** @throws GatewayError `upstream_unavailable` (502), to be thrown where an answer is not what its wire promises */
+export const unreadable = (): GatewayError =>
+  new GatewayError("upstream_unavailable", "The model's vendor sent an answer that cannot be read")
+
+/** The answer as an object, whatever it is. */
+export const answerIn = (body: Buffer): Json => record(parse(body))
+
+/** The API lies below `/v1`, or below the `api_path` of the vendor's options (`""` for none). */
+export const apiPath = ({ options }: Vendor, usual = "/v1"): string =>
+  typeof options.api_path === "string" ? options.api_path : usual
+
+/** Those of the fields that the request has. */
+export const picked = (request: Readonly<Record<string, unknown>>, names: readonly string[]): Record<string, unknown> =>
+  Object.fromEntries(
+    names.flatMap(name => (request[name] === undefined || request[name] === null ? [] : [[name, request[name]]])),
+  )

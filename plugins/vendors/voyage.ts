@@ -1,0 +1,65 @@
+/** Voyage: embeddings in the hub's shape with words of its own, and rerank. */
+
+import type { Adapter, EmbeddingsSpoke } from "../../core/index.ts"
+import { answerIn, apiPath, picked } from "./common/answers.ts"
+import { inputType, itemsOf, textsOf } from "./common/embeddings.ts"
+import { type Json, list, record } from "./common/json.ts"
+import { messageDialect, messageFaults } from "./common/message-faults.ts"
+import { rerankSpoke } from "./common/rerank.ts"
+import { inputOf, wholeOnly, withUsage } from "./common/whole-meter.ts"
+
+/** Of one call; the sum of tokens is bounded by the vendor, per model. */
+const mostTexts = 1000
+
+const inputTypes = { search_document: "document", search_query: "query" }
+/** The vendor knows two kinds; any other text is embedded without a hint. */
+const known: ReadonlySet<string | undefined> = new Set(["document", "query"])
+
+const embeddings: EmbeddingsSpoke = {
+  api: "embeddings",
+  request: (request, { target, vendor }) => {
+    const type = inputType(request, inputTypes)
+    return {
+      path: `${apiPath(vendor)}/embeddings`,
+      body: {
+        model: target.model,
+        input: textsOf(request, mostTexts),
+        ...(known.has(type) ? { input_type: type } : {}),
+        ...(typeof request.dimensions === "number" ? { output_dimension: request.dimensions } : {}),
+        // The vendor takes this word or nothing.
+        ...(request.encoding_format === "base64" ? { encoding_format: "base64" } : {}),
+        ...picked(request, ["truncation"]),
+      },
+    }
+  },
+  whole(body, request) {
+    const answer = answerIn(body)
+    const { total_tokens } = record(answer.usage)
+    return {
+      object: "list",
+      data: itemsOf(answer.data, textsOf(request, mostTexts).length),
+      ...(typeof total_tokens === "number" ? { usage: { prompt_tokens: total_tokens, total_tokens } } : {}),
+    }
+  },
+}
+
+const listed = wholeOnly((answer: Json, surprises) =>
+  withUsage(list(answer.data).length > 0, inputOf(record(answer.usage).total_tokens, surprises)),
+)
+
+export default {
+  name: "voyage",
+  dialect: messageDialect("voyage"),
+  fields: { toVendor: ["content-type", "accept"], toClient: ["content-type", "retry-after"], query: [] },
+  authorise: secret => ({ authorization: `Bearer ${secret.reveal()}` }),
+  apis: { embeddings: listed, rerank: listed },
+  // An account without a way of payment is limited to a few calls a minute.
+  fault: messageFaults({ account: /^(?:provided api key is invalid|you have not yet added your payment method)/i }),
+  embeddings,
+  rerank: rerankSpoke({
+    path: ({ vendor }) => `${apiPath(vendor)}/rerank`,
+    limit: "top_k",
+    results: "data",
+    extra: ["truncation"],
+  }),
+} satisfies Adapter
