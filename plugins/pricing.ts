@@ -3,7 +3,6 @@
 import {
   type Body,
   type Call,
-  credits,
   type Demand,
   durationSchema,
   estimatedInput,
@@ -44,7 +43,6 @@ export default {
   setup(host, options) {
     const { output_allowance, reservations } = { ...usual, ...options }
     const window = { requests: reservations.requests, windowMs: parseDuration(reservations.window) }
-    const count = moneyCounters(host)
     host.use({
       on: route => route.charge !== "none",
       needs: ["principal", "model", "plan"],
@@ -59,24 +57,17 @@ export default {
         const { card, parameters, micros, least } = call.set("quote", quote)
         const detail = { model: model.name, kind: call.route.kind ?? model.type, route: call.route.path }
         const hold = await host.ledger.hold({ id: call.id, principal, micros, least, reservations: window, detail })
-        count("held", model, hold.micros)
         call.onBill({
-          async settle(bill) {
+          settle(bill) {
             const priced = host.price(card, {
               parameters,
               usage: bill.usage,
               ...tierOf(bill.serviceTier ?? demand.serviceTier),
             })
             if (priced.unpriced.length > 0) countUnpriced(host, call)
-            const settled = await hold.settle(priced, bill)
-            count("settled", model, settled.micros)
-            if (settled.durable) count("shortfall", model, priced.micros - settled.micros)
-            return settled
+            return hold.settle(priced, bill)
           },
-          async release() {
-            await hold.release()
-            count("released", model, hold.micros)
-          },
+          release: () => hold.release(),
         })
         return next()
       },
@@ -146,11 +137,4 @@ const parametersOf = (model: Model, body: Body): Readonly<Record<string, unknown
 const countUnpriced = (host: Host, call: Call): void => {
   const vendor = call.get("plan")[0]?.vendor ?? "other"
   host.metrics.product("usage_unpriced_total").child(vendor, call.get("model").model.name).add()
-}
-
-const moneyCounters = (host: Host) => {
-  const family = host.metrics.product("credits_total")
-  return (kind: "held" | "settled" | "released" | "shortfall", { name }: Model, micros: number): void => {
-    if (micros > 0) family.child(kind, name).add(credits(micros))
-  }
 }

@@ -1,0 +1,272 @@
+/** Text calls from end to end: what the vendor gets, what the client gets, what it costs. */
+import t from "tap"
+import { bearer, chatAnswer, events, json, keys, openProduct } from "../fixtures/product.ts"
+
+const messages = [{ role: "user", content: "hi" }]
+const chunk = (part: object) =>
+  JSON.stringify({ id: "c", object: "chat.completion.chunk", created: 1, model: "vendor-model-0101", ...part })
+const usage = { prompt_tokens: 10, completion_tokens: 20, total_tokens: 30 }
+const chunks = [
+  chunk({ choices: [{ index: 0, delta: { role: "assistant", content: "Hel" }, finish_reason: null }] }),
+  chunk({ choices: [{ index: 0, delta: { content: "lo" }, finish_reason: "stop" }] }),
+  chunk({ choices: [], usage }),
+  "[DONE]",
+]
+const dataOf = (text: string): string[] =>
+  text
+    .split("\n\n")
+    .filter(one => one.startsWith("data: "))
+    .map(one => one.slice(6))
+
+t.test("chat", async t => {
+  await t.test("asks the vendor for its own model and answers with the catalog's, aliases included", async t => {
+    const product = await openProduct(t)
+    const answer = await product.call("/chat/completions/", { model: "old-gpt", messages, thinking_budget: 5 })
+    t.match(await answer.json(), { ...chatAnswer, model: "gpt" })
+    const [sent] = product.vendor.received
+    t.equal(sent?.path, "/v1/chat/completions")
+    t.same(sent?.json(), { model: "vendor-model", messages })
+    t.equal(sent?.headers.authorization, "Bearer secret-of-the-vendor")
+  })
+
+  await t.test("streams chunks under the catalog's name; usage is asked for, paid by, and not shown", async t => {
+    const product = await openProduct(t)
+    product.vendor.answer = (_, response) => events(response, ...chunks)
+    const answer = await product.call("/chat/completions/", { model: "gpt", messages, stream: true })
+    t.match(answer.headers.get("content-type"), /^text\/event-stream/)
+    const data = dataOf(await answer.text())
+    t.same(data, [...chunks.slice(0, 2).map(one => one.replace("vendor-model-0101", "gpt")), "[DONE]"])
+    t.match(product.vendor.received[0]?.json(), { stream_options: { include_usage: true } })
+    t.match(await product.balance(), { spent: 50_000, held: 0 })
+  })
+
+  await t.test("shows the usage chunk to who asked for it", async t => {
+    const product = await openProduct(t)
+    product.vendor.answer = (_, response) => events(response, ...chunks)
+    const request = { model: "gpt", messages, stream: true, stream_options: { include_usage: true } }
+    const data = dataOf(await (await product.call("/chat/completions/", request)).text())
+    t.match(JSON.parse(data.at(-2)!), { choices: [], usage })
+  })
+
+  await t.test("tells a stream that was cut, and charges what the vendor reported: nothing", async t => {
+    const product = await openProduct(t)
+    product.vendor.answer = (_, response) => events(response, chunks[0]!)
+    const data = dataOf(
+      await (await product.call("/chat/completions/", { model: "gpt", messages, stream: true })).text(),
+    )
+    t.match(JSON.parse(data.at(-1)!), { error: { message: String } })
+    t.match(await product.balance(), { spent: 0, held: 0 })
+  })
+
+  await t.test("is an ordinary error when the first event is one, and costs nothing", async t => {
+    const product = await openProduct(t)
+    const error = { message: "quota", type: "insufficient_quota", code: "insufficient_quota" }
+    product.vendor.answer = (_, response) => events(response, JSON.stringify({ error }))
+    const answer = await product.call("/chat/completions/", { model: "gpt", messages, stream: true })
+    t.equal(answer.status, 502)
+    t.notMatch(await answer.text(), "quota")
+    t.match(await product.balance(), { spent: 0, held: 0 })
+  })
+
+  await t.test("tries once more without effort when it is refused with tools", async t => {
+    const product = await openProduct(t)
+    const message = "Function tools with reasoning_effort are not supported for vendor-model."
+    product.vendor.answer = (request, response) =>
+      "reasoning_effort" in request.json()
+        ? json(response, 400, {
+            error: { message, type: "invalid_request_error", param: "reasoning_effort", code: null },
+          })
+        : json(response, 200, chatAnswer)
+    const tools = [{ type: "function", function: { name: "f" } }]
+    const answer = await product.call("/chat/completions/", { model: "gpt", messages, tools, reasoning_effort: "low" })
+    t.equal(answer.status, 200)
+    await answer.text()
+    t.equal(product.vendor.received.length, 2)
+    t.match(await product.balance(), { spent: 50_000, held: 0 })
+  })
+
+  await t.test("passes a vendor's 400 on in the gateway's shape", async t => {
+    const product = await openProduct(t)
+    product.vendor.answer = (_, response) =>
+      json(response, 400, {
+        error: { message: "messages: too long", type: "invalid_request_error", param: "messages" },
+      })
+    const answer = await product.call("/chat/completions/", { model: "gpt", messages })
+    t.equal(answer.status, 400)
+    t.match(await answer.json(), { detail: "messages: too long", error: { param: "messages" } })
+    t.match(await product.balance(), { spent: 0, held: 0 })
+  })
+})
+
+t.test("the messages family", async t => {
+  const answered = {
+    id: "msg_1",
+    type: "message",
+    content: [{ type: "text", text: "Hi" }],
+    usage: { input_tokens: 10, output_tokens: 20 },
+  }
+
+  await t.test("is relayed byte for byte, but for the model's name", async t => {
+    const product = await openProduct(t)
+    product.vendor.answer = (_, response) => json(response, 200, answered)
+    const body = '{ "max_tokens":10,\n "model" : "claude", "messages":[{"role":"user","content":"h\\u0069"}] }'
+    const answer = await product.call("/anthropic/v1/messages?beta=true", body, {
+      headers: { "anthropic-beta": "a,b" },
+    })
+    t.equal(await answer.text(), JSON.stringify(answered))
+    t.equal(answer.headers.get("x-credits-charged"), "0.05")
+    const [sent] = product.vendor.received
+    t.equal(sent?.text, body.replace('"claude"', '"vendor-model"'))
+    t.equal(sent?.path, "/v1/messages?beta=true")
+    t.match(sent?.headers, {
+      "x-api-key": "secret-of-the-vendor",
+      "anthropic-beta": "a,b",
+      "anthropic-version": String,
+    })
+    t.equal(sent?.headers.authorization, undefined)
+  })
+
+  await t.test("counts tokens at the vendor, free of charge", async t => {
+    const product = await openProduct(t)
+    product.vendor.answer = (_, response) => json(response, 200, { input_tokens: 7 })
+    const answer = await product.call("/vendor-a/v1/messages/count_tokens/", { model: "claude", messages })
+    t.same(await answer.json(), { input_tokens: 7 })
+    t.equal(product.vendor.received[0]?.path, "/v1/messages/count_tokens")
+    t.match(await product.balance(), { spent: 0, held: 0 })
+  })
+
+  await t.test("counts the tokens of another family's model itself", async t => {
+    const product = await openProduct(t)
+    const answer = await product.call("/vendor-a/v1/messages/count_tokens/", { model: "gpt", messages })
+    t.same(await answer.json(), { input_tokens: Math.ceil("gptuserhi".length / 3) })
+    t.same(product.vendor.received, [])
+  })
+})
+
+t.test("the generate family", async t => {
+  const contents = { contents: [{ parts: [{ text: "hi" }] }] }
+  const answered = {
+    candidates: [{ content: { parts: [{ text: "Hi" }] } }],
+    usageMetadata: { promptTokenCount: 10, candidatesTokenCount: 20 },
+  }
+
+  await t.test("is relayed under the vendor's name of the model", async t => {
+    const product = await openProduct(t)
+    product.vendor.answer = (_, response) => json(response, 200, answered)
+    const answer = await product.call("/google/v1beta/models/gemini%3AgenerateContent", contents)
+    t.same(await answer.json(), answered)
+    t.equal(product.vendor.received[0]?.path, "/v1beta/models/vendor-model:generateContent")
+    t.equal(product.vendor.received[0]?.text, JSON.stringify(contents))
+    t.match(await product.balance(), { spent: 50_000, held: 0 })
+  })
+
+  await t.test("streams events, or one array, as the client asked", async t => {
+    const product = await openProduct(t)
+    product.vendor.answer = (request, response) =>
+      request.path.endsWith("alt=sse") ? events(response, JSON.stringify(answered)) : json(response, 200, [answered])
+    const path = "/vendor-b/v1beta/models/gemini:streamGenerateContent/"
+    t.same(dataOf(await (await product.call(`${path}?alt=sse`, contents)).text()), [JSON.stringify(answered)])
+    t.same(await (await product.call(path, contents)).json(), [answered])
+    t.match(await product.balance(), { spent: 100_000, held: 0 })
+  })
+
+  await t.test("counts tokens without hold or charge, even for who has nothing", async t => {
+    const product = await openProduct(t)
+    product.vendor.answer = (_, response) => json(response, 200, { totalTokens: 3 })
+    const answer = await product.call("/google/v1beta/models/gemini:countTokens", contents, bearer(keys.poor))
+    t.same(await answer.json(), { totalTokens: 3 })
+  })
+})
+
+t.test("the Responses family", async t => {
+  const answered = {
+    id: "resp_made",
+    object: "response",
+    status: "completed",
+    output: [],
+    usage: { input_tokens: 10, output_tokens: 20 },
+  }
+  const request = { model: "gpt", input: "hi" }
+
+  await t.test("lets the member who made an answer follow it up, and nobody else", async t => {
+    const product = await openProduct(t, { gateway: { plugins: ["auth", "model", "pricing"] } })
+    product.vendor.answer = (_, response) => json(response, 200, answered)
+    t.equal((await product.call("/responses/", request)).status, 200)
+    const follow = { ...request, previous_response_id: "resp_made" }
+    t.equal((await product.call("/responses/", follow)).status, 200)
+    t.equal((await product.call("/responses/", follow, bearer(keys.second))).status, 200, "any key of the member")
+    t.equal(product.vendor.received.length, 3)
+    t.not((await product.call("/responses/", follow, bearer(keys.poor))).status, 200)
+    t.equal(product.vendor.received.length, 3)
+  })
+
+  await t.test("follows up with the secret that made the answer", async t => {
+    const product = await openProduct(t, {
+      env: { ONE: "secret-1", TWO: "secret-2", VENDOR_KEY: "x" },
+    })
+    product.vendor.answer = (_, response) => json(response, 200, answered)
+    const { origin } = product.vendor
+    const secrets = [
+      { env: "ONE", name: "one" },
+      { env: "TWO", name: "two" },
+    ]
+    const others = Object.fromEntries(["anthropic", "google"].map(name => [name, { adapter: name, origin, secrets }]))
+    t.same(
+      await product.reload({
+        gateway: { sandbox: false, vendors: { ...others, openai: { adapter: "openai", origin, secrets } } },
+      }),
+      [],
+    )
+    await (await product.call("/responses/", request)).text()
+    for (let turn = 0; turn < 4; turn++) {
+      await (await product.call("/responses/", { ...request, previous_response_id: "resp_made" })).text()
+    }
+    const used = new Set(product.vendor.received.map(one => one.headers.authorization))
+    t.equal(used.size, 1)
+  })
+
+  await t.test("forgets nothing by itself, but stores nothing when told not to", async t => {
+    const product = await openProduct(t)
+    product.vendor.answer = (_, response) => json(response, 200, answered)
+    await (await product.call("/responses/", { ...request, store: false })).text()
+    t.equal((await product.call("/responses/", { ...request, previous_response_id: "resp_made" })).status, 404)
+  })
+})
+
+t.test("metrics tell requests, errors, tokens and credits", async t => {
+  const product = await openProduct(t)
+  await (await product.call("/chat/completions/", { model: "gpt", messages })).text()
+  await (await product.call("/chat/completions/", { model: "nobody", messages })).text()
+  const text = await product.metrics()
+  for (const line of [
+    'tollgate_http_requests_total{route="/chat/completions/",method="POST",status="200"} 1',
+    'tollgate_http_requests_total{route="/chat/completions/",method="POST",status="404"} 1',
+    'tollgate_errors_total{route="/chat/completions/",error_type="client_invalid"} 1',
+    'tollgate_upstream_requests_total{vendor="openai",model="gpt",outcome="delivered"} 1',
+    'tollgate_tokens_total{vendor="openai",model="gpt",type="output"} 20',
+    'tollgate_credits_total{kind="settled",model="gpt"} 0.05',
+    "tollgate_requests_in_flight 0",
+  ]) {
+    t.ok(text.includes(line), line)
+  }
+  t.notMatch(text, "nobody", "a name that a client made up is never a label")
+})
+
+t.test("the log has one line per call, with the cause of what failed", async t => {
+  const product = await openProduct(t)
+  const headers = { "x-request-id": "x".repeat(500) }
+  await (await product.call("/chat/completions/", { model: "gpt", messages }, { headers })).text()
+  await (await product.call("/chat/completions/", { model: "nobody", messages })).text()
+  const lines = product.lines.filter(line => line.msg === "call")
+  t.equal(lines.length, 2)
+  t.match(lines[0], {
+    status: 200,
+    outcome: "delivered",
+    member: "alice",
+    model: "gpt",
+    vendor: "openai",
+    micros: 50_000,
+  })
+  t.equal(String(lines[0]?.client_request_id).length, 128)
+  t.match(lines[1], { status: 404, outcome: "rejected", code: "model_not_found" })
+})
