@@ -1,0 +1,26 @@
+/** The example of `plugins/README.md`, as it stands there, does what the page says. */
+import { readFile } from "node:fs/promises"
+import t from "tap"
+import type { Plugin } from "../../core/index.ts"
+import { testClock, testGateway } from "../../core/testing.ts"
+
+const example = async (): Promise<Plugin<never>> => {
+  const page = await readFile(new URL("../../plugins/README.md", import.meta.url), "utf8")
+  const source = /```ts\n(import type[\s\S]*?)```/.exec(page)![1]!
+  const code = source.replace(/^import type.*\n/, "").replace(/ satisfies Plugin<.*>/, "")
+  return (await import(`data:text/javascript,${encodeURIComponent(code)}`)).default
+}
+
+t.test("the office is closed at three and open at nine", async t => {
+  for (const [hour, status] of [
+    [3, 403],
+    [9, 200],
+  ] as const) {
+    const gateway = await testGateway({ plugins: [await example()], clock: testClock(Date.UTC(2026, 0, 1, hour)) })
+    t.teardown(() => gateway.close())
+    const messages = [{ role: "user", content: "hi" }]
+    const answer = await gateway.call("/chat/completions/", { model: "test-chat", messages })
+    t.equal(answer.status, status)
+    await answer.text()
+  }
+})
