@@ -190,6 +190,7 @@ export class Gateway {
       log,
       connections: limits.connections,
       stepMs: limits.stepMs,
+      onPluginError: plugin => metrics.product("plugin_errors_total").child(plugin).add(),
       onStray: (error, method) => {
         requests.child("other", methods.has(method) ? method : "other", String(error.kind.status)).add()
         errors.child("other", error.kind.label).add()

@@ -85,7 +85,7 @@ class Assembly {
     const routes = this.#routes.map(({ plugin, route }) => {
       if (!this.#dialects.has(route.dialect))
         throw this.#problem(`${route.path} of plugin ${plugin}: no dialect is called "${route.dialect}"`)
-      return this.#compile(route, table)
+      return this.#compile(route, plugin, table)
     })
     const { match } = createRouter(routes, this.#config.basePath)
     let calls = 0
@@ -120,19 +120,18 @@ class Assembly {
     }
   }
 
-  #compile(route: Route, table: VendorTable): CompiledRoute {
+  #compile(route: Route, owner: string, table: VendorTable): CompiledRoute {
     const { metrics, clock, exchange } = this.#parts
     const checkQuery = route.querySchema === undefined ? undefined : compileSchema(route.querySchema, "query")
     try {
       return compileRoute(route, this.#steps, {
+        owner,
         readBody: readBodyOf(route),
-        checkQuery: query => {
-          if (checkQuery !== undefined) refuseInvalid(checkQuery(Object.fromEntries(query)))
-        },
+        checkQuery:
+          checkQuery === undefined ? undefined : query => refuseInvalid(checkQuery(Object.fromEntries(query))),
         exchange: (call, prepare) => new Exchange(call, prepare, table, exchange).run(),
         now: clock.now,
         observe: (plugin, seconds) => metrics.product("plugin_duration_seconds").child(plugin).observe(seconds),
-        onPluginError: plugin => metrics.product("plugin_errors_total").child(plugin).add(),
       })
     } catch (error) {
       throw this.#problem((error as Error).message)

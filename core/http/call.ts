@@ -46,6 +46,8 @@ export class GatewayCall implements Call {
   upstreamMs = 0
   /** Since when a step of the pipeline is at work; `Infinity` while it waits for `next()`, a body or an exchange. */
   stepSince = Number.POSITIVE_INFINITY
+  /** The plugin (or route) at work, or the last one that was. */
+  step = ""
   /** Set by the exchange while it runs: how a stop (deadline, shutdown) reaches the upstream. */
   onStop: ((error: GatewayError) => void) | undefined
   stopped: GatewayError | undefined
@@ -126,6 +128,11 @@ export class GatewayCall implements Call {
     this.stopped = error
     this.#stop?.abort(error)
     this.onStop?.(error)
+  }
+
+  enter(step: string, now: number): void {
+    this.step = step
+    this.stepSince = now
   }
 
   get<K extends keyof Facts>(fact: K): Facts[K] {

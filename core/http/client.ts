@@ -2,6 +2,9 @@
 
 import type { ServerResponse } from "node:http"
 
+/** Above this the copy would cost more than the second write. */
+const oneWriteMax = 16 * 1024
+
 export class ClientSide {
   readonly #response: ServerResponse
   #onGone: (() => void)[] = []
@@ -62,7 +65,10 @@ export class ClientSide {
     if (chunk !== undefined) this.bytesOut += typeof chunk === "string" ? Buffer.byteLength(chunk) : chunk.length
     return new Promise(resolve => {
       this.#onGone.push(resolve)
-      this.#response.end(chunk, () => resolve())
+      const done = (): void => resolve()
+      // As a latin1 string the same bytes share one write with the head; as a buffer they would be a second one.
+      if (Buffer.isBuffer(chunk) && chunk.length <= oneWriteMax) this.#response.end(chunk.toString("latin1"), "latin1", done)
+      else this.#response.end(chunk, done)
     })
   }
 

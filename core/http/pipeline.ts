@@ -1,6 +1,5 @@
 /** The onion of a route, compiled at load: what does not apply to the route is not in its chain. */
 
-import { GatewayError } from "../errors.ts"
 import type { Target } from "../offer.ts"
 import type { Call, Draft, Facts, Outcome, Route, Step } from "../plugin.ts"
 import type { ScannedBody } from "./body.ts"
@@ -26,14 +25,15 @@ export interface CompiledRoute {
 }
 
 export interface RouteParts {
+  /** The plugin that brought the route. */
+  readonly owner: string
   readonly readBody: (bytes: Buffer) => ScannedBody
   /** Throws the 422 of the specification. */
-  readonly checkQuery: (query: URLSearchParams) => void
+  readonly checkQuery: ((query: URLSearchParams) => void) | undefined
   readonly exchange: CompiledRoute["exchange"]
   readonly now: () => number
   /** One call in a hundred: a plugin's own time, without `next()`. */
   readonly observe: (plugin: string, seconds: number) => void
-  readonly onPluginError: (plugin: string) => void
 }
 
 /** What core itself provides on every call. */
@@ -53,7 +53,7 @@ export const compileRoute = (route: Route, steps: readonly NamedStep[], parts: R
     method: route.method,
     path: route.path,
     chain: chain.map(({ plugin }) => plugin),
-    run: onion,
+    run: async call => onion(call),
     readBody: parts.readBody,
     exchange: parts.exchange,
   }
@@ -61,50 +61,60 @@ export const compileRoute = (route: Route, steps: readonly NamedStep[], parts: R
 
 type Run = (call: GatewayCall) => Promise<Outcome>
 
-/** A step's own time starts when it is entered and again when `next()` is back; `limits.step` bounds it. */
+/**
+ * A step's own time starts when it is entered and again when `next()` is back; `limits.step` bounds it. `call.step`
+ * names who is at work, so that a throw or a hang has its author. Runs nine times a call: no promise of its own.
+ */
 const layer = ({ plugin, step }: NamedStep, next: Run, parts: RouteParts): Run => {
   let calls = 0
-  return async call => {
-    const sampled = ++calls % sampleEvery === 0
-    const entered = sampled ? performance.now() : 0
-    let inner = 0
+  return call => {
     let used = false
-    call.stepSince = parts.now()
-    const onward = async (): Promise<Outcome> => {
+    const onward = (): Promise<Outcome> => {
       if (used) throw new Error(`plugin ${plugin} called next() twice`)
       used = true
-      const left = sampled ? performance.now() : 0
-      try {
-        return await next(call)
-      } finally {
-        if (sampled) inner = performance.now() - left
-        call.stepSince = parts.now()
-      }
+      return next(call)
     }
-    try {
-      return await step.run(call as Call, onward)
-    } catch (error) {
-      if (!isKnown(error)) parts.onPluginError(plugin)
-      throw error
-    } finally {
-      if (sampled) parts.observe(plugin, (performance.now() - entered - inner) / 1000)
-    }
+    call.enter(plugin, parts.now())
+    if (++calls % sampleEvery === 0) return sampled(call, plugin, step, onward, parts)
+    return step.run(call as Call, onward)
   }
 }
 
-const isKnown = (error: unknown): boolean => typeof (error as { code?: unknown } | null)?.code === "string"
+const sampled = async (
+  call: GatewayCall,
+  plugin: string,
+  step: Step,
+  onward: () => Promise<Outcome>,
+  parts: RouteParts,
+): Promise<Outcome> => {
+  const entered = performance.now()
+  let inner = 0
+  try {
+    return await step.run(call as Call, async () => {
+      const left = performance.now()
+      try {
+        return await onward()
+      } finally {
+        inner = performance.now() - left
+      }
+    })
+  } finally {
+    parts.observe(plugin, (performance.now() - entered - inner) / 1000)
+  }
+}
 
 /** The innermost: the checks that must come after the guards, then the route's own handler. */
 const core =
   (route: Route, parts: RouteParts): Run =>
   async call => {
-    parts.checkQuery(call.query)
+    parts.checkQuery?.(call.query)
     if (route.schema !== undefined) await call.body()
-    call.stepSince = parts.now()
-    const outcome = await route.handle(call as Call)
-    if (outcome === undefined)
-      throw new GatewayError("plugin_failed", "Internal error", { cause: `${route.path} gave no outcome` })
-    return outcome
+    call.enter(parts.owner, parts.now())
+    try {
+      return await route.handle(call as Call)
+    } finally {
+      call.enter(call.step, parts.now()) // the onion unwinds: who hangs on the way out is bounded like on the way in
+    }
   }
 
 const prove = (route: Route, chain: readonly NamedStep[]): void => {

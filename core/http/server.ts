@@ -37,6 +37,8 @@ export interface ServerOptions {
   readonly stepMs: number
   /** A request that no route takes, or that failed outside its chain. */
   readonly onStray: (error: GatewayError, method: string) => void
+  /** A step (or a route's handler) threw what is no error of ours, or hung. */
+  readonly onPluginError: (plugin: string) => void
 }
 
 export interface PublicServer {
@@ -103,9 +105,13 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
   /** The one place where errors become answers. No head was sent, so nothing is charged. */
   const fail = (call: GatewayCall, site: Site, response: ServerResponse, thrown: unknown): void => {
     const error = asGatewayError(thrown)
+    if (error.code === "internal" || error.code === "plugin_failed") options.onPluginError(call.step)
     call.release().catch(cause => log.error({ id: call.id, err: cause }, "a hold could not be released"))
     if (error.kind.source === "gateway" || error.code === "internal") {
-      log.error({ id: call.id, route: call.route.path, code: error.code, err: error.cause ?? error }, "call failed")
+      log.error(
+        { id: call.id, route: call.route.path, plugin: call.step, code: error.code, err: error.cause ?? error },
+        "call failed",
+      )
     }
     if (response.headersSent) return call.client.cut()
     refuse(call.request, response, error, site.dialect(call.route.dialect), call)
