@@ -2,6 +2,7 @@
 
 import type { JsonObject } from "../../core/index.ts"
 import { type Answer, answerTo, type Prompt, piecesOf, slicesOf } from "./answer.ts"
+import { guardVerdict, isGuardModel } from "./guard-model.ts"
 import { record, records, text, textOf, texts } from "./json.ts"
 import {
   alwaysReasons,
@@ -43,7 +44,9 @@ const read = (ask: Ask): ChatCall => {
   const { body } = ask
   const model = modelOf(body.model)
   check(model, body)
-  const answer = answerTo(promptOf(model, body))
+  const prompt = promptOf(model, body)
+  const isGuard = isGuardModel(model)
+  const answer = answerTo(isGuard ? { ...prompt, question: `Say ${guardVerdict(prompt.question)}` } : prompt)
   const choices = Math.min(limitOf(body.n ?? 1, "n"), 8)
   const id = ask.id("chatcmpl-")
   return { ask, model, id, answer, choices, callId: ask.id("call_"), usage: usageOf(body, answer, choices) }
