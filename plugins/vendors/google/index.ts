@@ -1,6 +1,7 @@
 /** The generate-content wire. */
 
 import type { Adapter, Api } from "../../../core/index.ts"
+import { chatSpoke } from "./chat/index.ts"
 import { googleDialect } from "./dialect.ts"
 import { embeddingsSpoke, embedMeter } from "./embeddings.ts"
 import { fault } from "./faults.ts"
