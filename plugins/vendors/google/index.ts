@@ -34,5 +34,6 @@ export default {
   authorise: secret => ({ "x-goog-api-key": secret.reveal() }),
   apis: { generate, count, embed },
   fault,
+  chat: chatSpoke,
   embeddings: embeddingsSpoke,
 } satisfies Adapter
