@@ -135,6 +135,7 @@ const single = (schema: JsonObject, walk: Walk): JsonObject => {
   const type = typeOf(schema)
   return {
     type,
+    ...(isNull(schema) ? { nullable: true } : {}),
     ...Object.fromEntries(kept.filter(name => schema[name] !== undefined).map(name => [name, schema[name]])),
     ...(formats.has(schema.format) ? { format: schema.format } : {}),
     ...(type === "number" || type === "integer" ? bounds(schema) : {}),
