@@ -78,7 +78,7 @@ export const resolve = (
     throw new GatewayError("model_not_offered", `Model '${asked}' is not available through the Gateway API.`)
   }
   if (!fits(route, model)) throw otherwise(route, asked)
-  if (model.rules.responses_only === true && route.accepts?.wire === undefined) {
+  if (model.rules.responses_only === true && route.accepts?.family !== model.family) {
     throw new GatewayError("model_not_found_here", `Model '${asked}' not found`, { param: "model" })
   }
   return { asked, model }

@@ -1,10 +1,19 @@
 /** `POST /chat/completions/`: the OpenAI-compatible request for every text model of the catalog. */
 
-import type { Body, Call, ChatRequest, Demand, Draft, Host, Plugin, Target } from "../../core/index.ts"
+import {
+  type Body,
+  type Call,
+  type ChatRequest,
+  type Demand,
+  type Draft,
+  type Host,
+  type Plugin,
+  signatureStore,
+  type Target,
+} from "../../core/index.ts"
 import { chatDraft } from "./draft.ts"
 import { applyRules } from "./rules.ts"
 import { chatSchema, checkValues } from "./schema.ts"
-import { signatureStore } from "./signatures.ts"
 
 export default {
   name: "chat",

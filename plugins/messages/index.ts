@@ -12,6 +12,7 @@ import {
   refuseStoredIds,
   usableModels,
 } from "../../core/index.ts"
+import { translatedDraft } from "./draft.ts"
 import { storedIds } from "./foreign.ts"
 import { family, messagesModels, pageOf } from "./list.ts"
 
@@ -44,12 +45,13 @@ export default {
           types: ["llm"],
           wire: adapterName,
           family,
+          offered: model => model.messages,
           otherwise: { code: "model_mismatch", message: "Model 'X' is not an Anthropic model" },
         },
         charge: "usage",
         schema,
         demand,
-        handle: call => relay(host, call, "messages", "/v1/messages"),
+        handle: call => answer(host, call),
       })
       host.route({
         ...shared,
@@ -83,6 +85,14 @@ const demand = (body: Body): Demand => {
     ...(typeof maxOutput === "number" ? { maxOutput } : {}),
     ...(typeof tier === "string" ? { serviceTier: tier } : {}),
   }
+}
+
+/** The family's own models are relayed; others that are offered here go through the hub. */
+const answer = async (host: Host, call: Call) => {
+  const isOwn = call.get("model").model.family === family
+  return isOwn
+    ? relay(host, call, "messages", "/v1/messages")
+    : call.exchange(target => translatedDraft(host, call, target))
 }
 
 const relay = async (host: Host, call: Call, api: string, path: string) => {

@@ -14,7 +14,7 @@ import {
 const code = [...filesBelow("core"), ...filesBelow("plugins")].filter(isCode)
 
 /** The face, its parts and its small tools. */
-const contract = /^core\/(index|plugin|host|adapter|errors|offer|estimate|invalid|stored-ids|units|walk|state\/store)\.ts$/
+const contract = /^core\/(index|plugin|host|adapter|errors|offer|estimate|invalid|signatures|stored-ids|units|walk|state\/store)\.ts$/
 /** What ties the rooms together. */
 const assembly = /^core\/(gateway|process|generation|bootstrap|explain|loader|testing|version)\.ts$/
 /** Amounts, prices and rights are pure functions that the face, the ledger and the command line share. */

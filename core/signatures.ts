@@ -1,7 +1,9 @@
 /** Thought signatures of tool calls: kept for the member, because clients send back the call without them. */
 
-import type { Call, ChatRequest, Host } from "../../core/index.ts"
-import { isObject } from "../../core/index.ts"
+import type { ChatRequest } from "./adapter.ts"
+import type { Host } from "./host.ts"
+import type { Call } from "./plugin.ts"
+import { isObject } from "./walk.ts"
 
 /** An agent's pause between a tool call and its result. */
 const lifeMs = 24 * 3_600_000
@@ -9,7 +11,7 @@ const lifeMs = 24 * 3_600_000
 const callsMax = 64
 const idMax = 256
 
-export const signatureStore = (host: Host, call: Call) => {
+export const signatureStore = (host: Pick<Host, "store" | "log">, call: Pick<Call, "id" | "get">) => {
   const { organisation, member } = call.get("principal")
   const keyOf = (id: string): string => `signature:${organisation}/${member}:${id}`
   return {

@@ -1,0 +1,76 @@
+/** A messages call to a model of another family: through the hub to the vendor's own wire, and back. */
+
+import {
+  type Adapter,
+  type Call,
+  type ChatAnswer,
+  type ChatContext,
+  type ChatStream,
+  type Draft,
+  faultCodes,
+  GatewayError,
+  type Host,
+  isObject,
+  type StreamEvent,
+  signatureStore,
+  type Target,
+} from "../../core/index.ts"
+import { MessageEvents, wholeMessage } from "./from-chat.ts"
+import { chatRequest } from "./to-chat.ts"
+
+/** @throws GatewayError what the hub cannot say (400, 422), or a vendor without chat (500) */
+export const translatedDraft = async (host: Host, call: Call, target: Target): Promise<Draft> => {
+  const { model } = call.get("model")
+  const adapter = host.adapterOf(target.vendor)
+  const spoke = adapter.chat
+  if (spoke === undefined) throw host.error("internal", "Internal error", { cause: `${adapter.name} has no chat` })
+  const vendor = host.catalog.vendors.get(target.vendor)!
+  const id = call.id.replaceAll("-", "")
+  const request = chatRequest((await call.body()).json(), model)
+  const signatures = signatureStore(host, call)
+  const context: ChatContext = {
+    model,
+    target,
+    vendor,
+    rules: model.rules,
+    id: `chatcmpl-${id}`,
+    created: Math.floor(host.clock.now() / 1000),
+    includeUsage: true,
+    ...(spoke.stream === undefined ? {} : { signatures: await signatures.find(request), keep: signatures.keep }),
+  }
+  const { path, body, headers, memo } = spoke.request(request, context)
+  const base = { api: spoke.api, path, body: JSON.stringify(body), ...(headers === undefined ? {} : { headers }) }
+  const head = { id: `msg_${id}`, model: model.name, estimatedInput: call.find("quote")?.estimated.input ?? 0 }
+  if (request.stream !== true) {
+    const answer = (whole: Buffer) => ({ body: JSON.stringify(wholeMessage(spoke.whole(whole, context, memo), head)) })
+    return { ...base, verb: "send", streamed: false, answer }
+  }
+  const chunks = spoke.stream?.(context, memo) ?? parsedChunks(adapter, spoke.api)
+  const events = new MessageEvents(head)
+  const written = (some: readonly ChatAnswer[]): string => some.map(chunk => events.push(chunk)).join("")
+  return {
+    ...base,
+    verb: "stream",
+    streamed: true,
+    push: event => written(chunks.push(event)),
+    end: () => written(chunks.end()) + events.end(),
+  }
+}
+
+/** Chunks of vendors that speak the hub's own wire. */
+const parsedChunks = (adapter: Adapter, api: string): ChatStream => ({
+  push(event) {
+    if (event.data.toString("latin1", 0, 8) === "[DONE]") return []
+    const chunk: unknown = JSON.parse(event.data.toString())
+    if (!isObject(chunk)) return []
+    if (isObject(chunk.error)) throw faultOf(adapter, api, event)
+    return [chunk]
+  },
+  end: () => [],
+})
+
+const faultOf = (adapter: Adapter, api: string, event: StreamEvent): GatewayError => {
+  const sign = adapter.apis[api]?.sign(event)
+  const code = sign?.sign === "fault" ? faultCodes[sign.fault.kind] : "upstream_unavailable"
+  return new GatewayError(code, "The model's vendor failed while it was answering.")
+}

@@ -1,0 +1,43 @@
+/** Words and counts of chat in those of the Messages wire: the same for whole answers and streams. */
+
+import { GatewayError, type JsonObject } from "../../../core/index.ts"
+import { record, text } from "./read.ts"
+
+const stopReasons: Readonly<Record<string, string>> = { length: "max_tokens", content_filter: "refusal" }
+
+/** An answer with tool calls ends with them, whatever word it ends with: clients look at nothing else. */
+export const stopReason = (finish: unknown, hasCalls: boolean, hasRefusal: boolean): string => {
+  if (hasCalls) return "tool_use"
+  if (hasRefusal) return "refusal"
+  const reason = text(finish) ?? ""
+  return (Object.hasOwn(stopReasons, reason) ? stopReasons[reason] : undefined) ?? "end_turn"
+}
+
+const count = (value: unknown): number => (typeof value === "number" && value > 0 ? value : 0)
+
+/** Chat counts the cache inside the prompt, this wire beside it. */
+export const messageUsage = (usage: JsonObject): JsonObject => {
+  const details = record(usage.prompt_tokens_details)
+  const prompt = count(usage.prompt_tokens)
+  const read = Math.min(count(details.cached_tokens), prompt)
+  const written = Math.min(count(details.cache_write_tokens), prompt - read)
+  return {
+    input_tokens: prompt - read - written,
+    cache_creation_input_tokens: written,
+    cache_read_input_tokens: read,
+    output_tokens: count(usage.completion_tokens),
+  }
+}
+
+/** Vendors disagree about the field's name. */
+export const reasoningOf = (said: JsonObject): string | undefined =>
+  text(said.reasoning_content) ?? text(said.reasoning)
+
+/** @throws GatewayError `upstream_unavailable` (502): a call of nothing cannot be passed on */
+export const toolName = (name: unknown): string => {
+  const told = text(name)
+  if (told === undefined) throw unreadable("The model called a tool without a name")
+  return told
+}
+
+export const unreadable = (message: string): GatewayError => new GatewayError("upstream_unavailable", message)

@@ -1,0 +1,47 @@
+/** Which tool call a fragment belongs to: by its index where vendors tell one, else by its id; not all tell both. */
+
+import { isObject, type JsonObject } from "../../../core/index.ts"
+import type { Block } from "./blocks.ts"
+import { isSet, record, text } from "./read.ts"
+
+interface Call {
+  readonly block: Block
+  /** The vendor's id, once it is told. */
+  id: string
+}
+
+export class ToolCalls {
+  readonly #byIndex = new Map<unknown, Call>()
+  #last: Call | undefined
+  count = 0
+
+  /** @param begin makes the block of the call of this number, counted from 0 */
+  read(fragment: JsonObject, begin: (number: number) => Block): void {
+    const { name, arguments: written } = record(fragment.function)
+    const id = text(fragment.id) ?? ""
+    const call = this.#find(fragment.index, id, text(name)) ?? this.#open(fragment.index, begin)
+    const { block } = call
+    if (id !== "" && call.id === "") block.id = call.id = id
+    // A name may come in pieces, or again with every fragment.
+    const piece = text(name)
+    if (piece !== undefined && block.isEmpty && piece !== block.name) block.name += piece
+    if (!block.closed) block.add(isObject(written) ? JSON.stringify(written) : (text(written) ?? ""))
+  }
+
+  #find(index: unknown, id: string, name: string | undefined): Call | undefined {
+    const known = isSet(index) ? this.#byIndex.get(index) : this.#last
+    if (known === undefined) return undefined
+    // Some vendors give every call the same index: another id is another call.
+    if (id !== "" && known.id !== "" && id !== known.id) return undefined
+    // Neither index nor id: a tool that is named again is called again.
+    return !isSet(index) && id === "" && name !== undefined && !known.block.isEmpty ? undefined : known
+  }
+
+  #open(index: unknown, begin: (number: number) => Block): Call {
+    const call = { block: begin(this.count), id: "" }
+    this.count++
+    this.#last = call
+    if (isSet(index)) this.#byIndex.set(index, call)
+    return call
+  }
+}

@@ -1,0 +1,95 @@
+/** A Messages request for a model of another wire, as a chat request: the hub of all translations. */
+
+import { type ChatRequest, invalidInput, isObject, type JsonObject, type Model } from "../../../core/index.ts"
+import { chatMessages } from "./conversation.ts"
+import { effortOf } from "./effort.ts"
+import { isSet, list, record, refuse, text } from "./read.ts"
+import { isStrict } from "./strict.ts"
+import { chatTools } from "./tools.ts"
+
+/** Translated below. */
+const taken: ReadonlySet<string> = new Set([
+  "model",
+  "messages",
+  "system",
+  "max_tokens",
+  "stop_sequences",
+  "stream",
+  "temperature",
+  "top_p",
+  "tools",
+  "tool_choice",
+  "thinking",
+  "output_config",
+  "metadata",
+])
+
+/** Hints to the family's own vendor about caching, speed, place and long conversations. */
+const hints: ReadonlySet<string> = new Set([
+  "top_k",
+  "cache_control",
+  "service_tier",
+  "speed",
+  "inference_geo",
+  "diagnostics",
+  "context_management",
+])
+
+/** Chat takes no more. */
+const mostStops = 4
+const longestUser = 64
+
+/**
+ * @param request the body of a Messages call; its model and its types are checked
+ * @throws GatewayError `invalid_request` (400) naming the field that chat cannot express, `validation_failed` (422)
+ */
+export const chatRequest = (request: JsonObject, model: Model): ChatRequest => {
+  check(request, model)
+  const messages = chatMessages(request)
+  if (messages.length === 0) throw refuse("messages", "'messages' hold nothing that could be answered")
+  const stops = list(request.stop_sequences).filter(stop => text(stop) !== undefined)
+  const user = text(record(request.metadata).user_id)?.slice(0, longestUser)
+  const fields = {
+    max_tokens: limitOf(request, model),
+    stop: stops.length === 0 ? undefined : stops.slice(0, mostStops),
+    ...samplingOf(request, model),
+    ...chatTools(request),
+    reasoning_effort: effortOf(request, model),
+    response_format: formatOf(request),
+    user,
+    // Usage is billed, and told with the stream's last event.
+    ...(request.stream === true ? { stream: true, stream_options: { include_usage: true } } : {}),
+  }
+  return {
+    model: model.name,
+    messages,
+    ...Object.fromEntries(Object.entries(fields).filter(([, value]) => isSet(value))),
+  }
+}
+
+const check = (request: JsonObject, { name }: Model): void => {
+  if (!Array.isArray(request.messages))
+    throw invalidInput(["body", "messages"], "Input should be a valid list", "list_type")
+  const unknown = Object.keys(request).find(field => isSet(request[field]) && !taken.has(field) && !hints.has(field))
+  if (unknown !== undefined) throw refuse(unknown, `Model '${name}' does not take '${unknown}'`)
+}
+
+/** Clients of this family cannot know what a model of another one refuses: it is left out, as the model's default. */
+const samplingOf = ({ temperature, top_p }: JsonObject, { rules }: Model): JsonObject => {
+  const isOwn = (field: string): boolean => rules.refuse?.includes(field) !== true
+  const isAllowed = rules.temperature?.includes(temperature as number) ?? true
+  return {
+    temperature: isAllowed && isOwn("temperature") ? temperature : undefined,
+    top_p: isOwn("top_p") ? top_p : undefined,
+  }
+}
+
+/** Clients of this wire ask for more than other models can give. */
+const limitOf = ({ max_tokens }: JsonObject, { maxOutput = Number.POSITIVE_INFINITY }: Model): number | undefined =>
+  typeof max_tokens === "number" ? Math.min(max_tokens, maxOutput) : undefined
+
+const formatOf = ({ output_config }: JsonObject): JsonObject | undefined => {
+  const { type, schema } = record(record(output_config).format)
+  if (type !== "json_schema" || !isObject(schema)) return undefined
+  return { type: "json_schema", json_schema: { name: "answer", schema, strict: isStrict(schema) } }
+}

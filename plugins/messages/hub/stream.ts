@@ -1,0 +1,81 @@
+/** Chunks of a chat completion as events of the Messages wire: a state machine over the chunks. */
+
+import { type ChatAnswer, isObject, type JsonObject } from "../../../core/index.ts"
+import { messageUsage, reasoningOf, stopReason, unreadable } from "./answer.ts"
+import { type Block, BlockQueue, type MessageEvent } from "./blocks.ts"
+import { ToolCalls } from "./calls.ts"
+import { isSet, list, record, text } from "./read.ts"
+import type { AnswerHead } from "./whole.ts"
+
+/** Clients drop events without their name in a line of its own. */
+const written = (events: readonly MessageEvent[]): string =>
+  events.map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("")
+
+export interface StreamHead extends AnswerHead {
+  /** Estimated: the first event must tell it before the vendor has counted. */
+  readonly estimatedInput: number
+}
+
+export class MessageEvents {
+  readonly #head: StreamHead
+  readonly #blocks = new BlockQueue()
+  readonly #calls = new ToolCalls()
+  #started = false
+  #finish: string | undefined
+  #refused = false
+  #usage: JsonObject | undefined
+
+  constructor(head: StreamHead) {
+    this.#head = head
+  }
+
+  /** @throws GatewayError `upstream_unavailable` (502) when the chunk tells an error */
+  push(chunk: ChatAnswer): string {
+    if (isSet(chunk.error)) throw unreadable("The model's vendor failed while it was answering")
+    // Some vendors count twice, and know the cache only the second time.
+    if (isObject(chunk.usage)) this.#usage = chunk.usage
+    const choice = record(list(chunk.choices)[0])
+    this.#read(record(choice.delta))
+    this.#finish = text(choice.finish_reason) ?? this.#finish
+    return written([...this.#start(), ...this.#blocks.take()])
+  }
+
+  /** @throws GatewayError `upstream_unavailable` (502): an answer that was cut is not passed off as whole */
+  end(): string {
+    if (this.#finish === undefined) throw unreadable("The model's vendor ended the answer too early")
+    const stop_reason = stopReason(this.#finish, this.#calls.count > 0, this.#refused)
+    const usage = messageUsage(this.#usage ?? {})
+    return written([
+      ...this.#start(),
+      ...this.#blocks.end(),
+      { type: "message_delta", delta: { stop_reason, stop_sequence: null }, usage },
+      { type: "message_stop" },
+    ])
+  }
+
+  #start(): readonly MessageEvent[] {
+    if (this.#started) return []
+    this.#started = true
+    const { id, model, estimatedInput } = this.#head
+    const usage = messageUsage({ prompt_tokens: estimatedInput })
+    const head = { id, type: "message", role: "assistant", model, content: [], stop_reason: null, stop_sequence: null }
+    return [{ type: "message_start", message: { ...head, usage } }]
+  }
+
+  /** One chunk may hold thoughts, text and calls: in this order. */
+  #read(delta: JsonObject): void {
+    const reasoning = reasoningOf(delta)
+    if (reasoning !== undefined) this.#blocks.add("thinking", reasoning)
+    const refusal = text(delta.refusal)
+    if (refusal !== undefined) this.#refused = true
+    const content = (text(delta.content) ?? "") + (refusal ?? "")
+    if (content !== "") this.#blocks.add("text", content)
+    for (const call of list(delta.tool_calls)) this.#calls.read(record(call), this.#begin)
+  }
+
+  readonly #begin = (count: number): Block => {
+    const block = this.#blocks.begin("tool_use")
+    block.id = `toolu_${this.#head.id}_${count}`
+    return block
+  }
+}

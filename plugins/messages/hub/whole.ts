@@ -1,0 +1,58 @@
+/** A chat completion as a message. */
+
+import { type ChatAnswer, isObject, type JsonObject } from "../../../core/index.ts"
+import { messageUsage, reasoningOf, stopReason, toolName, unreadable } from "./answer.ts"
+import { list, record, text } from "./read.ts"
+
+export interface AnswerHead {
+  /** `msg_...` */
+  readonly id: string
+  /** The catalog's name. */
+  readonly model: string
+}
+
+/** @throws GatewayError `upstream_unavailable` (502) when the completion holds no choice */
+export const wholeMessage = (answer: ChatAnswer, { id, model }: AnswerHead): JsonObject => {
+  const [choice] = list(answer.choices)
+  if (!isObject(choice)) throw unreadable("The model's vendor sent an answer that cannot be read")
+  const said = record(choice.message)
+  const refusal = text(said.refusal)
+  const calls = list(said.tool_calls).map((call, at) => toolUse(record(call), `toolu_${id}_${at}`))
+  return {
+    id,
+    type: "message",
+    role: "assistant",
+    model,
+    content: [...thoughts(reasoningOf(said)), ...texts(said.content), ...texts(refusal), ...calls],
+    stop_reason: stopReason(choice.finish_reason, calls.length > 0, refusal !== undefined),
+    stop_sequence: null,
+    usage: messageUsage(record(answer.usage)),
+  }
+}
+
+/** Nobody but the family's own vendor signs; an unsigned thought is left out when it comes back. */
+const thoughts = (reasoning: string | undefined): readonly JsonObject[] =>
+  reasoning === undefined ? [] : [{ type: "thinking", thinking: reasoning, signature: "" }]
+
+/** No text is no block: clients stumble over an empty one. */
+const texts = (content: unknown): readonly JsonObject[] => {
+  const told = Array.isArray(content) ? content.map(part => text(record(part).text) ?? "").join("") : text(content)
+  return told === undefined || told === "" ? [] : [{ type: "text", text: told }]
+}
+
+const toolUse = (call: JsonObject, otherwise: string): JsonObject => {
+  const { name, arguments: written } = record(call.function)
+  return { type: "tool_use", id: text(call.id) ?? otherwise, name: toolName(name), input: inputOf(written) }
+}
+
+/** Broken JSON is passed on as it was written: the client's tool can say what is wrong with it. */
+const inputOf = (written: unknown): JsonObject => {
+  if (isObject(written)) return written
+  if (typeof written !== "string" || written.trim() === "") return {}
+  try {
+    const input: unknown = JSON.parse(written)
+    return isObject(input) ? input : { _raw: written }
+  } catch {
+    return { _raw: written }
+  }
+}

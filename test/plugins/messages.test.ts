@@ -1,0 +1,253 @@
+/** Models of other families on the messages route. */
+import fc from "fast-check"
+import t from "tap"
+import type { ChatAnswer, Model } from "../../core/index.ts"
+import { MessageEvents, wholeMessage } from "../../plugins/messages/from-chat.ts"
+import { chatRequest } from "../../plugins/messages/to-chat.ts"
+import { chatAnswer, events, json, openProduct } from "../fixtures/product.ts"
+
+const model = (rules: Model["rules"] = {}, maxOutput = 1000) => ({ name: "gpt", rules, maxOutput }) as unknown as Model
+const ask = (request: object, rules?: Model["rules"]) => chatRequest({ messages: [], ...request }, model(rules))
+const turns = (...messages: unknown[]) => ask({ messages }).messages
+const user = (...content: unknown[]) => ({ role: "user", content })
+
+t.test("a request as the hub says it", async t => {
+  await t.test("system text stands first, whatever its form", async t => {
+    const system = [
+      { type: "text", text: "Be", cache_control: {} },
+      { type: "text", text: "kind" },
+    ]
+    t.same(ask({ system }).messages, [{ role: "system", content: "Be\n\nkind" }])
+    t.same(ask({ system: "Be" }).messages, [{ role: "system", content: "Be" }])
+    t.same(ask({ system: "" }).messages, [])
+  })
+
+  await t.test("results come before the rest of the turn, and their pictures after them", async t => {
+    const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "AA" } }
+    const result = { type: "tool_result", tool_use_id: "t1", content: [{ type: "text", text: "ok" }, image] }
+    const failed = { type: "tool_result", tool_use_id: "t2", is_error: true, content: "no" }
+    t.same(turns(user({ type: "text", text: "so?" }, result, failed)), [
+      { role: "tool", tool_call_id: "t1", content: "ok" },
+      { role: "tool", tool_call_id: "t2", content: "Error: no" },
+      {
+        role: "user",
+        content: [
+          { type: "image_url", image_url: { url: "data:image/png;base64,AA" } },
+          { type: "text", text: "so?" },
+        ],
+      },
+    ])
+  })
+
+  await t.test("calls keep their ids; thoughts are left behind", async t => {
+    const content = [
+      { type: "thinking", thinking: "hm", signature: "s" },
+      { type: "tool_use", id: "t1", name: "f", input: { a: 1 } },
+    ]
+    t.same(turns({ role: "assistant", content }), [
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: "t1", type: "function", function: { name: "f", arguments: '{"a":1}' } }],
+      },
+    ])
+  })
+
+  await t.test("limits, tools, choice, thinking and format have their counterparts", async t => {
+    const request = ask({
+      max_tokens: 64_000,
+      stop_sequences: [..."abcdef"],
+      tools: [{ name: "f", description: "d", input_schema: { type: "object" } }],
+      tool_choice: { type: "any", disable_parallel_tool_use: true },
+      thinking: { type: "enabled", budget_tokens: 10_000 },
+      output_config: { format: { type: "json_schema", schema: {} } },
+      metadata: { user_id: "someone" },
+    })
+    t.same(request, {
+      model: "gpt",
+      messages: [],
+      max_tokens: 1000,
+      stop: [..."abcd"],
+      tools: [{ type: "function", function: { name: "f", description: "d", parameters: { type: "object" } } }],
+      tool_choice: "required",
+      parallel_tool_calls: false,
+      reasoning_effort: "medium",
+      response_format: { type: "json_schema", json_schema: { name: "answer", strict: true, schema: {} } },
+    })
+  })
+
+  await t.test("what the model refuses is left out: the client could not know", async t => {
+    const request = { temperature: 0.5, top_p: 0.9, output_config: { effort: "max" } }
+    t.same(ask(request, { temperature: [1], refuse: ["top_p"], efforts: ["low"] }), { model: "gpt", messages: [] })
+  })
+
+  for (const [what, request] of [
+    ["a tool of the vendor's own", { tools: [{ type: "web_search_20250305", name: "web_search" }] }],
+    ["a block that no other model knows", { messages: [user({ type: "container_upload" })] }],
+    ["a role that nobody has", { messages: [{ role: "king", content: "" }] }],
+    ["messages that are no list", { messages: "hi" }],
+  ] as const) {
+    await t.test(`${what} is refused`, async t => {
+      t.throws(() => ask(request), { code: /^(invalid_request|validation_failed)$/ })
+    })
+  }
+})
+
+const head = { id: "msg_1", model: "gpt", estimatedInput: 5 }
+const call = (index: number, name: string | undefined, text: string, id?: string) => ({
+  index,
+  id,
+  function: { name, arguments: text },
+})
+const delta = (part: object, finish_reason: string | null = null): ChatAnswer => ({
+  choices: [{ delta: part, finish_reason }],
+})
+
+/** What a client of the family puts together. */
+const assembled = (text: string) => {
+  const all = [...text.matchAll(/^event: (.*)\ndata: (.*)\n$/gm)].map(([, type, data]) => ({
+    ...JSON.parse(data!),
+    event: type,
+  }))
+  const blocks: { type: string; text: string }[] = []
+  let open: number | undefined
+  for (const one of all) {
+    if (one.event !== one.type) throw new Error("the two names differ")
+    if (one.type === "content_block_start") {
+      if (open !== undefined || one.index !== blocks.length) throw new Error("blocks overlap or skip")
+      open = one.index
+      blocks.push({ type: one.content_block.type, text: one.content_block.name ?? "" })
+    } else if (one.type === "content_block_stop") open = undefined
+    else if (one.type === "content_block_delta") {
+      if (one.index !== open) throw new Error("a delta of a closed block")
+      blocks.at(-1)!.text += one.delta.text ?? one.delta.thinking ?? one.delta.partial_json
+    }
+  }
+  if (open !== undefined) throw new Error("a block stays open")
+  return { blocks, first: all[0], end: all.at(-2), last: all.at(-1)?.type }
+}
+
+const run = (...chunks: ChatAnswer[]) => {
+  const stream = new MessageEvents(head)
+  return assembled(chunks.map(one => stream.push(one)).join("") + stream.end())
+}
+
+t.test("a stream as the family writes it", async t => {
+  await t.test("thoughts, text and usage", async t => {
+    const usage = { prompt_tokens: 10, completion_tokens: 20, prompt_tokens_details: { cached_tokens: 4 } }
+    const { blocks, first, end, last } = run(
+      delta({ role: "assistant", content: "" }),
+      delta({ reasoning_content: "hm" }),
+      delta({ content: "Hel" }),
+      delta({ content: "lo", tool_calls: [] }, "stop"),
+      { choices: [], usage },
+    )
+    t.same(blocks, [
+      { type: "thinking", text: "hm" },
+      { type: "text", text: "Hello" },
+    ])
+    t.match(first, { type: "message_start", message: { id: "msg_1", model: "gpt", usage: { input_tokens: 5 } } })
+    t.match(end, {
+      delta: { stop_reason: "end_turn" },
+      usage: { input_tokens: 6, cache_read_input_tokens: 4, output_tokens: 20 },
+    })
+    t.equal(last, "message_stop")
+  })
+
+  await t.test("interleaved calls come out whole, and end the turn whatever the vendor says", async t => {
+    const { blocks, end } = run(
+      delta({ content: "a" }),
+      delta({ tool_calls: [call(0, "f", "", "t1")] }),
+      delta({ tool_calls: [call(0, undefined, '{"a"'), call(1, "g", '{"b"', "t2")] }),
+      delta({ tool_calls: [call(0, undefined, ":1}"), call(1, undefined, ":2}"), call(2, "h", "", "t3")] }, "stop"),
+    )
+    t.same(blocks, [
+      { type: "text", text: "a" },
+      { type: "tool_use", text: 'f{"a":1}' },
+      { type: "tool_use", text: 'g{"b":2}' },
+      { type: "tool_use", text: "h" },
+    ])
+    t.equal(end.delta.stop_reason, "tool_use")
+  })
+
+  await t.test("any mix of deltas makes blocks that do not overlap and lose nothing", async t => {
+    const piece = fc.oneof(
+      fc.record({ content: fc.string({ minLength: 1 }) }),
+      fc.record({ reasoning_content: fc.string({ minLength: 1 }) }),
+      fc
+        .tuple(fc.nat(2), fc.constantFrom("{", "}", "1"))
+        .map(([index, text]) => ({ tool_calls: [call(index, `f${index}`, text, `t${index}`)] })),
+    )
+    fc.assert(
+      fc.property(fc.array(piece), pieces => {
+        const { blocks } = run(...pieces.map(one => delta(one)), delta({}, "stop"))
+        const got = (type: string) => blocks.filter(one => one.type === type).map(one => one.text)
+        const sent = (field: string) => pieces.map(one => (one as Record<string, unknown>)[field] ?? "").join("")
+        const calls = pieces.flatMap(one => ("tool_calls" in one ? one.tool_calls : []))
+        const whole = [0, 1, 2]
+          .map(index => calls.filter(each => each.index === index))
+          .filter(own => own.length > 0)
+          .map(own => own[0]!.function.name + own.map(each => each.function.arguments).join(""))
+        t.equal(got("text").join(""), sent("content"))
+        t.equal(got("thinking").join(""), sent("reasoning_content"))
+        t.same(got("tool_use").sort(), whole.sort())
+      }),
+    )
+  })
+
+  await t.test("one that was cut never ends well", async t => {
+    const stream = new MessageEvents(head)
+    stream.push(delta({ content: "a" }))
+    t.throws(() => stream.end(), { code: "upstream_unavailable" })
+  })
+})
+
+t.test("a whole answer as the family writes it", async t => {
+  const answer = (message: object, finish_reason = "stop") =>
+    wholeMessage({ choices: [{ message, finish_reason }] }, head)
+  t.match(answer({ content: "a" }, "length"), { content: [{ type: "text", text: "a" }], stop_reason: "max_tokens" })
+  t.match(answer({ content: null, tool_calls: [{ id: "t", function: { name: "f", arguments: '{"a":1}' } }] }), {
+    content: [{ type: "tool_use", id: "t", name: "f", input: { a: 1 } }],
+    stop_reason: "tool_use",
+  })
+  t.match(answer({ tool_calls: [{ id: "t", function: { name: "f", arguments: "{" } }] }), {
+    content: [{ input: { _raw: "{" } }],
+  })
+  t.same(answer({ content: "" }).content, [])
+  t.throws(() => wholeMessage({ choices: [] }, head), { code: "upstream_unavailable" })
+})
+
+t.test("on real sockets", async t => {
+  const request = { model: "gpt-shared", max_tokens: 10, messages: [{ role: "user", content: "hi" }] }
+  const path = "/anthropic/v1/messages"
+
+  await t.test("a whole answer is translated, metered at the vendor's side, and charged", async t => {
+    const product = await openProduct(t)
+    product.vendor.answer = (_, response) => json(response, 200, chatAnswer)
+    const answer = await product.call(path, request)
+    t.match(await answer.json(), {
+      type: "message",
+      model: "gpt-shared",
+      content: [{ type: "text", text: "Hello" }],
+      usage: { input_tokens: 10, output_tokens: 20 },
+    })
+    t.equal(answer.headers.get("x-credits-charged"), "0.05")
+    t.match(product.vendor.received[0], { path: "/v1/chat/completions" })
+  })
+
+  await t.test("a stream is translated, and a cut one ends with the family's error event", async t => {
+    const product = await openProduct(t)
+    const chunk = (part: object) => JSON.stringify({ id: "c", ...part })
+    const text = chunk(delta({ content: "Hi" }))
+    product.vendor.answer = (_, response) =>
+      events(response, text, chunk(delta({}, "stop")), chunk({ choices: [], usage: chatAnswer.usage }), "[DONE]")
+    const { blocks, last } = assembled(await (await product.call(path, { ...request, stream: true })).text())
+    t.same(blocks, [{ type: "text", text: "Hi" }])
+    t.equal(last, "message_stop")
+    t.match(await product.balance(), { spent: 50_000, held: 0 })
+    product.vendor.answer = (_, response) => events(response, text)
+    const cut = await (await product.call(path, { ...request, stream: true })).text()
+    t.match(cut, /event: error\ndata: \{"type":"error"/)
+    t.notMatch(cut, "message_stop")
+  })
+})
