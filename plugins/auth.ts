@@ -28,7 +28,7 @@ export default {
       on: route => route.access === "key",
       provides: ["principal"],
       async run(call, next) {
-        const key = keyOf(call.headers, host.dialectOf?.(call.route.dialect)?.keyHeaders ?? [])
+        const key = keyOf(call.headers, host.dialectOf(call.route.dialect)?.keyHeaders ?? [])
         // The whole key is hashed and looked up at once: no prefix, no comparison whose time could tell anything.
         const identity = await host.store.directory.identify(hash("sha256", key))
         if (identity === undefined) throw refuse(texts.invalid)

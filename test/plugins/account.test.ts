@@ -35,7 +35,8 @@ t.test("keys", async t => {
 
   await t.test("are taken from x-api-key everywhere, from the SDK's own header on its routes only", async t => {
     const product = await openProduct(t)
-    const status = async (path: string, headers: Record<string, string>) => (await fetch(product.url + path, { headers })).status
+    const status = async (path: string, headers: Record<string, string>) =>
+      (await fetch(product.url + path, { headers })).status
     t.equal(await status("/credits/", { "x-api-key": keys.alice }), 200)
     t.equal(await status("/google/v1beta/models", { "x-goog-api-key": keys.alice }), 200)
     t.equal(await status("/credits/", { "x-goog-api-key": keys.alice }), 401)
