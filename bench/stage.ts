@@ -110,14 +110,19 @@ const startBare = async (upstreamPort: number, keep: Keep): Promise<Side> => {
   return side("bare undici relay", port, program)
 }
 
-/** The value of `store` in gateway.yaml. */
-const fillSqlite = async (folder: string): Promise<string> => {
-  const path = join(folder, "bench.db")
-  await finished(process.execPath, [script("seed"), "sqlite", path])
-  return `{ kind: sqlite, path: ${JSON.stringify(path)}, durability: process }`
+/** A filled store: its value in gateway.yaml, and the environment that this names. */
+interface Filled {
+  readonly yaml: string
+  readonly env: Readonly<Record<string, string>>
 }
 
-const startRedis = async (folder: string, keep: Keep): Promise<string> => {
+const fillSqlite = async (folder: string): Promise<Filled> => {
+  const path = join(folder, "bench.db")
+  await finished(process.execPath, [script("seed"), "sqlite", path])
+  return { yaml: `{ kind: sqlite, path: ${JSON.stringify(path)}, durability: process }`, env: {} }
+}
+
+const startRedis = async (folder: string, keep: Keep): Promise<Filled> => {
   const port = await freePort()
   const data = join(folder, "redis")
   mkdirSync(data)
@@ -126,22 +131,22 @@ const startRedis = async (folder: string, keep: Keep): Promise<string> => {
   await until("redis", () => accepts(port))
   const url = `redis://127.0.0.1:${port}`
   await finished(process.execPath, [script("seed"), "redis", url])
-  return `{ kind: redis, url: ${JSON.stringify(url)} }`
+  return { yaml: "{ kind: redis, url: { env: BENCH_REDIS_URL } }", env: { BENCH_REDIS_URL: url } }
 }
 
 /** As a user starts it; its log goes to a file. `BENCH_NODE_OPTIONS` may name options of Node, such as --cpu-prof. */
-const startGateway = async (folder: string, upstreamPort: number, store: string, keep: Keep): Promise<Gateway> => {
+const startGateway = async (folder: string, upstreamPort: number, store: Filled, keep: Keep): Promise<Gateway> => {
   const [port, opsPort] = [await freePort(), await freePort()]
   const home = mkdtempSync(join(folder, "gateway-"))
   const config = join(home, "gateway.yaml")
-  writeFileSync(config, gatewayYaml({ upstreamPort, port, opsPort, store }))
+  writeFileSync(config, gatewayYaml({ upstreamPort, port, opsPort, store: store.yaml }))
   writeFileSync(join(home, "catalog.yaml"), catalogYaml)
   const options = (process.env.BENCH_NODE_OPTIONS ?? "").split(" ").filter(word => word !== "")
   const words = [...options, join(here, "..", "core", "cli.ts"), "serve", "--config", config]
   const startedAt = performance.now()
   const program = keep(
     run(process.execPath, words, {
-      env: { BENCH_VENDOR_KEY: "bench" },
+      env: { BENCH_VENDOR_KEY: "bench", ...store.env },
       output: openSync(join(home, "log"), "w"),
     }),
   )
