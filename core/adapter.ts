@@ -195,6 +195,13 @@ export interface ModerationSpoke {
   whole(body: Buffer, context: AdapterContext): Record<string, unknown>
 }
 
+/** A vendor that answers decisions itself: both forms are relayed as they are. */
+export interface DecisionsRelay {
+  readonly api: string
+  /** Below the vendor's origin, by the form of the request's `questions`. */
+  path(form: "map" | "list", vendor: Vendor): string
+}
+
 export interface Adapter {
   readonly name: string
   readonly dialect: Dialect
@@ -210,6 +217,7 @@ export interface Adapter {
   readonly embeddings?: EmbeddingsSpoke
   readonly rerank?: RerankSpoke
   readonly moderation?: ModerationSpoke
+  readonly decisions?: DecisionsRelay
 }
 
 /** The gateway's error for a vendor's fault, on translated routes. */

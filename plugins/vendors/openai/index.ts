@@ -5,7 +5,16 @@ import { chatSpoke } from "./chat.ts"
 import { ChatMeter, chatSign } from "./chat-meter.ts"
 import { openaiDialect, responsesDialect } from "./dialect.ts"
 import { fault } from "./faults.ts"
-import { embeddings, embeddingsSpoke, hostedRerank, moderationSpoke, moderations, rerank } from "./others.ts"
+import {
+  decisions,
+  decisionsRelay,
+  embeddings,
+  embeddingsSpoke,
+  hostedRerank,
+  moderationSpoke,
+  moderations,
+  rerank,
+} from "./others.ts"
 import { ResponsesMeter, responsesSign } from "./responses.ts"
 
 const chat: Api = {
@@ -42,10 +51,11 @@ export default {
     query: [],
   },
   authorise: secret => ({ authorization: `Bearer ${secret.reveal()}` }),
-  apis: { chat, responses, embeddings, rerank, moderations },
+  apis: { chat, responses, embeddings, rerank, moderations, decisions },
   fault,
   chat: chatSpoke,
   embeddings: embeddingsSpoke,
   rerank: hostedRerank,
   moderation: moderationSpoke,
+  decisions: decisionsRelay,
 } satisfies Adapter

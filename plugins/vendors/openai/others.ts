@@ -1,8 +1,8 @@
-/** Embeddings, rerank and moderations: whole answers only. */
+/** Embeddings, rerank, moderations and decisions: whole answers only. */
 
-import type { EmbeddingsSpoke, ModerationSpoke } from "../../../core/index.ts"
+import type { DecisionsRelay, EmbeddingsSpoke, ModerationSpoke } from "../../../core/index.ts"
 import { answerIn, apiPath, unreadable } from "../common/answers.ts"
-import { list } from "../common/json.ts"
+import { list, record } from "../common/json.ts"
 import { rerankSpoke } from "../common/rerank.ts"
 import { wholeOnly, withUsage } from "../common/whole-meter.ts"
 import { tokensOf } from "./usage.ts"
@@ -53,4 +53,17 @@ export const moderationSpoke: ModerationSpoke = {
     if (list(answer.results).length === 0) throw unreadable()
     return answer
   },
+}
+
+export const decisions = wholeOnly((answer, surprises) =>
+  withUsage(
+    Object.keys(record(answer.answers)).length > 0 || list(answer.answers).length > 0,
+    tokensOf(answer.usage, surprises),
+  ),
+)
+
+/** The list form is OpenAI's own; hosts of decision models know the map form by the name of its first maker's API. */
+export const decisionsRelay: DecisionsRelay = {
+  api: "decisions",
+  path: (form, vendor) => `${apiPath(vendor)}/${form === "list" ? "decisions" : "systemone"}`,
 }

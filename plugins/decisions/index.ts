@@ -1,0 +1,116 @@
+/** `POST /decisions/`: typed questions about one input, each answered with probabilities. */
+
+import {
+  type Adapter,
+  type Call,
+  type ChatContext,
+  type ChatSpoke,
+  type Draft,
+  type Host,
+  invalidInput,
+  type JsonObject,
+  type Model,
+  type Outcome,
+  type Plugin,
+  type Target,
+} from "../../core/index.ts"
+import { decision, type Form } from "./answer.ts"
+import { distributionsOf } from "./distribution.ts"
+import { chatRequest, type Means } from "./prompt.ts"
+import { type Question, questionsOf } from "./questions.ts"
+
+const state = { type: ["string", "object", "array"], minLength: 1 }
+
+const schema = {
+  type: "object",
+  required: ["model", "questions"],
+  properties: { model: { type: "string" }, state, input: state, questions: { type: ["object", "array"] } },
+} as const
+
+export default {
+  name: "decisions",
+  api: 1,
+  kind: "endpoint",
+  setup(host) {
+    host.route({
+      method: "POST",
+      path: "/decisions/",
+      access: "key",
+      dialect: "openai",
+      model: "body",
+      accepts: { types: ["llm", "decision"], otherwise: { code: "model_not_found", message: "Model 'X' not found" } },
+      charge: "usage",
+      limit: "common",
+      schema,
+      parts: { types: { input_image: "image" } },
+      handle: call => decide(host, call),
+    })
+  },
+} satisfies Plugin
+
+const decide = async (host: Host, call: Call): Promise<Outcome> => {
+  const request = (await call.body()).json()
+  const form: Form = Array.isArray(request.questions) ? "list" : "map"
+  const asked = { form, questions: questionsOf(request.questions), state: stateOf(request) }
+  const { model } = call.get("model")
+  const shared = {
+    model,
+    rules: model.rules,
+    id: `dec-${call.id.replaceAll("-", "")}`,
+    created: Math.floor(host.clock.now() / 1000),
+    includeUsage: false,
+  }
+  return call.exchange((target: Target): Draft => {
+    const adapter = host.adapterOf(target.vendor)
+    const vendor = host.catalog.vendors.get(target.vendor)!
+    if (model.type === "decision" && adapter.decisions !== undefined) {
+      const { api, path } = adapter.decisions
+      return { verb: "relay", api, path: path(form, vendor), streamed: false }
+    }
+    const { chat } = adapter
+    if (chat === undefined) throw host.error("internal", "Internal error", { cause: `${adapter.name} has no chat` })
+    return draftOf(chat, asked, { ...shared, target, vendor }, meansOf(adapter, model))
+  })
+}
+
+/** `state` of the map form, `input` of the list form; either name will do. */
+const stateOf = ({ state, input }: JsonObject): unknown => {
+  const given = state ?? input
+  if (given !== undefined) return given
+  throw invalidInput(["body", "state"], "Field required", "missing")
+}
+
+/** Only the hub's own wire tells log probabilities, and reasoning models keep them to themselves. */
+const meansOf = ({ chat }: Adapter, { rules, capabilities }: Model): Means => {
+  const hides = rules.temperature !== undefined || rules.refuse?.includes("logprobs") === true
+  return chat?.stream !== undefined || hides || capabilities.includes("reasoning") ? "stated" : "logprobs"
+}
+
+interface Asked {
+  readonly form: Form
+  readonly questions: readonly Question[]
+  readonly state: unknown
+}
+
+const draftOf = (spoke: ChatSpoke, asked: Asked, context: ChatContext, means: Means): Draft => {
+  const model = context.model.name
+  const { path, body, headers, memo } = spoke.request(chatRequest({ ...asked, model, means }), context)
+  return {
+    verb: "send",
+    api: spoke.api,
+    path,
+    streamed: false,
+    body: JSON.stringify(body),
+    ...(headers === undefined ? {} : { headers }),
+    // A host that does not offer log probabilities says so by refusing them.
+    retry: fault =>
+      means === "logprobs" && /logprobs/.test(`${fault.param} ${fault.message}`)
+        ? draftOf(spoke, asked, context, "stated")
+        : undefined,
+    answer: answer => {
+      const chat = spoke.whole(answer, context, memo)
+      const distributions = distributionsOf(chat, asked.questions, means)
+      return { body: JSON.stringify(decision({ ...asked, model, distributions, chat })) }
+    },
+  }
+}
