@@ -168,6 +168,12 @@ t.test("a reference to itself is cut, and one that multiplies is refused", async
     ]),
   )
   t.throws(() => plain({ $ref: "#/$defs/d0", $defs: all }), refuses("tools"))
+  const properties = Object.fromEntries(Array.from({ length: 3_000 }, (_, at) => [`p${at}`, {}]))
+  const large = { type: "function", function: { name: "f", parameters: { properties } } }
+  t.doesNotThrow(() => declarations([large], older))
+  const many = () => declarations([large, large, large, large], older)
+  t.throws(many, refuses("tools[3].function.parameters"), "all tools of a request count together")
+  t.same(plain({ anyOf: [{ allOf: [{ $ref: "#" }] }] }), { type: "string" })
 })
 
 t.test("what has no type gets the one that its keywords tell, and lists always have items", async t => {
@@ -242,6 +248,6 @@ t.test("any schema comes out in the vendor's dialect", async t => {
       const found = plain(given)
       t.ok(isPlain(found), JSON.stringify([given, found]))
     }),
-    { numRuns: 300 },
+    { numRuns: 500 },
   )
 })

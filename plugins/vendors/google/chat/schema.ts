@@ -8,24 +8,38 @@ import { isObject, type JsonObject } from "../../../../core/index.ts"
 import { list, record, text } from "../../common/json.ts"
 import { refuse } from "./refuse.ts"
 
-/** References multiply: a small schema may name a very large one. */
+/** References multiply: a small schema may name a very large one, or one without end. */
 const mostNodes = 10_000
+const deepest = 64
+
+/** How many nodes were made so far: of one schema, or of all that a request brings. */
+export interface NodeCount {
+  nodes: number
+}
 
 interface Walk {
   readonly root: JsonObject
   readonly param: string
   /** References that are being put in place: one that comes again inside of itself is cut. */
   readonly open: readonly string[]
-  readonly count: { nodes: number }
+  readonly depth: number
+  readonly count: NodeCount
 }
 
 /** @throws GatewayError (400) for a schema that is too large to be sent */
-export const plainSchema = (schema: JsonObject, param: string): JsonObject =>
-  converted(schema, { root: schema, param, open: [], count: { nodes: 0 } })
+export const plainSchema = (schema: JsonObject, param: string, count: NodeCount = { nodes: 0 }): JsonObject =>
+  converted(schema, { root: schema, param, open: [], depth: 0, count })
 
-const converted = (schema: unknown, walk: Walk): JsonObject => {
+/** One step down. @throws GatewayError (400) */
+const deeper = (walk: Walk): Walk => {
   walk.count.nodes++
   if (walk.count.nodes > mostNodes) throw refuse(walk.param, "The schema is too large for this model")
+  return { ...walk, depth: walk.depth + 1 }
+}
+
+const converted = (schema: unknown, above: Walk): JsonObject => {
+  const walk = deeper(above)
+  if (walk.depth > deepest) return { type: "object" }
   const given = record(schema)
   const reference = text(given.$ref)
   if (reference !== undefined) return referred(reference, given, walk)
@@ -64,9 +78,9 @@ const withAllOf = ({ allOf, ...rest }: JsonObject, walk: Walk): JsonObject => {
 }
 
 /** A part of `allOf`, its own references and parts put in place. */
-const resolved = (part: unknown, walk: Walk): JsonObject => {
-  walk.count.nodes++
-  if (walk.count.nodes > mostNodes) throw refuse(walk.param, "The schema is too large for this model")
+const resolved = (part: unknown, above: Walk): JsonObject => {
+  const walk = deeper(above)
+  if (walk.depth > deepest) return {}
   const reference = text(record(part).$ref)
   if (reference === undefined) return withAllOf(record(part), walk)
   const target = walk.open.includes(reference) ? undefined : pointedAt(walk.root, reference)

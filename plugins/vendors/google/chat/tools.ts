@@ -6,7 +6,7 @@ import type { Abilities } from "./abilities.ts"
 import { withoutDialect } from "./format.ts"
 import { sentName, type ToolNames } from "./names.ts"
 import { isSet, refuse } from "./refuse.ts"
-import { plainSchema } from "./schema.ts"
+import { type NodeCount, plainSchema } from "./schema.ts"
 
 interface FunctionTool {
   readonly name: string
@@ -28,8 +28,9 @@ export const toolsOf = (request: ChatRequest, names: ToolNames, { jsonSchema }: 
   // Names can be prescribed only to a model that must call something; else the others are not offered.
   const offered = choice.mode === "AUTO" ? tools.filter(({ name }) => choice.only?.includes(name) ?? true) : tools
   if (offered.length === 0) return {}
+  const count = { nodes: 0 }
   return {
-    tools: [{ functionDeclarations: offered.map(tool => declaration(tool, names, jsonSchema)) }],
+    tools: [{ functionDeclarations: offered.map(tool => declaration(tool, names, jsonSchema ? undefined : count)) }],
     ...(choice.mode === "AUTO" ? {} : { toolConfig: { functionCallingConfig: calling(choice, names) } }),
   }
 }
@@ -43,19 +44,20 @@ const functionOf = ({ type, function: told }: JsonObject, at: number): FunctionT
   return { name, told, param: `tools[${at}].function.parameters` }
 }
 
-const declaration = ({ name, told, param }: FunctionTool, names: ToolNames, jsonSchema: boolean): JsonObject => {
+/** @param count of the nodes of plain schemas; absent: JSON Schema stays as it is */
+const declaration = ({ name, told, param }: FunctionTool, names: ToolNames, count?: NodeCount): JsonObject => {
   const description = text(told.description)
   return {
     name: sentName(names, name),
     ...(description === undefined ? {} : { description }),
-    ...parametersOf(record(told.parameters), param, jsonSchema),
+    ...parametersOf(record(told.parameters), param, count),
   }
 }
 
-const parametersOf = (parameters: JsonObject, param: string, jsonSchema: boolean): JsonObject => {
+const parametersOf = (parameters: JsonObject, param: string, count: NodeCount | undefined): JsonObject => {
   if (Object.keys(parameters).length === 0) return {}
-  if (jsonSchema) return { parametersJsonSchema: { type: "object", ...withoutDialect(parameters) } }
-  const schema = plainSchema({ type: "object", ...parameters }, param)
+  if (count === undefined) return { parametersJsonSchema: { type: "object", ...withoutDialect(parameters) } }
+  const schema = plainSchema({ type: "object", ...parameters }, param, count)
   // An object without properties is refused; a function without parameters is not.
   return schema.type === "object" && schema.properties === undefined ? {} : { parameters: schema }
 }
