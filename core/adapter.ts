@@ -19,6 +19,8 @@ export interface UsageReport {
   readonly usage?: Usage
   /** UTF-8 bytes of output text seen, tool arguments and reasoning included: what is counted when usage never comes. */
   readonly outputBytes: number
+  /** What was delivered is no text (vectors, scores): without reported usage only the input is billed as estimated. */
+  readonly wordless?: true
   readonly serviceTier?: string
   /** The vendor's own id of what it stored (Responses), as soon as it is known. */
   readonly id?: string

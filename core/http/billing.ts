@@ -15,6 +15,10 @@ const bytesPerToken = 3.5
 
 const counted = (outputBytes: number): number => Math.ceil(outputBytes / bytesPerToken)
 
+/** Vectors and scores have no output to count. */
+const outputOf = ({ wordless, outputBytes }: UsageReport, reported = 0): Usage =>
+  wordless === true ? {} : { output: Math.max(reported, counted(outputBytes)) }
+
 const isPositive = (usage: Usage | undefined): usage is Usage =>
   usage !== undefined && ((usage.cost_dollars ?? 0) > 0 || buckets.some(bucket => (usage[bucket] ?? 0) > 0))
 
@@ -36,7 +40,7 @@ export const billFor = (
   if (reported !== undefined) return { bill: { usage: reported, source: "vendor", ...tier }, missing: false }
   if (end === "broken" || report.outputBytes === 0) return { bill: undefined, missing: false }
   return {
-    bill: { usage: { ...estimated, output: counted(report.outputBytes) }, source: "counted", ...tier },
+    bill: { usage: { ...estimated, ...outputOf(report) }, source: "counted", ...tier },
     missing: true,
   }
 }
@@ -50,6 +54,5 @@ const cancelled = (
 ): Bill | undefined => {
   if (reported === undefined && report.outputBytes === 0) return undefined
   const input = reported !== undefined && hasInput(reported) ? reported : { ...estimated, ...reported }
-  const output = Math.max(reported?.output ?? 0, counted(report.outputBytes))
-  return { usage: { ...input, output }, source: "counted", ...tier }
+  return { usage: { ...input, ...outputOf(report, reported?.output) }, source: "counted", ...tier }
 }

@@ -56,3 +56,11 @@ t.test("what only its cost in dollars is known of is billed by that", async t =>
     cost_dollars: 0.005,
   })
 })
+
+t.test("vectors without usage are billed by the estimated input alone", async t => {
+  const report = { outputBytes: 1, wordless: true } as const
+  const bill = { usage: { input: 100 }, source: "counted" as const }
+  t.same(billFor(report, "delivered", estimated), { bill, missing: true })
+  t.same(billFor(report, "cancelled", estimated), { bill, missing: false })
+  t.same(billFor(report, "broken", estimated), { bill: undefined, missing: false })
+})

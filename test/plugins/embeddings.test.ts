@@ -62,6 +62,7 @@ t.test(
       }
       t.equal(await endpoints.spent(), expected, file)
     }
+    t.notMatch(await endpoints.metrics(), /usage_unpriced_total\{/, "vectors have no output that lacks a price")
   },
 )
 

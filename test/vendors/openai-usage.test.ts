@@ -346,7 +346,7 @@ t.test("the id of a stored response is known with the first event", async t => {
 })
 
 t.test("vectors without counts show that something was delivered; a total alone is input", async t => {
-  t.same(meter(embeddings, whole({ data: [{ embedding: [0.1] }] })), { outputBytes: 1, surprises: [] })
+  t.same(meter(embeddings, whole({ data: [{ embedding: [0.1] }] })), { outputBytes: 1, wordless: true, surprises: [] })
   t.same(meter(embeddings, whole({ data: [{}], usage: { total_tokens: 9 } })).usage, { input: 9 })
   t.same(meter(moderations, whole({ results: [{ flagged: false }] })).usage, { requests: 1 })
 })

@@ -44,6 +44,7 @@ export const wholeOnly = (read: ReadWhole): Api => ({
 /** Vectors and scores are no text: one byte says that something was delivered when a vendor reports no usage. */
 export const withUsage = (delivered: boolean, usage: Usage | undefined): UsageReport => ({
   outputBytes: delivered ? 1 : 0,
+  wordless: true,
   ...(usage === undefined ? {} : { usage }),
 })
 
