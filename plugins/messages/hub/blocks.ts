@@ -3,7 +3,7 @@
  * what it likes; whatever cannot go out yet waits in its block.
  */
 
-import type { JsonObject } from "../../../core/index.ts"
+import { isObject, type JsonObject } from "../../../core/index.ts"
 import { toolName } from "./answer.ts"
 
 export type MessageEvent = { readonly type: string } & JsonObject
@@ -42,21 +42,20 @@ export class Block {
     return this.#input === ""
   }
 
-  /** May something else follow? A tool's input is over when it is a whole JSON value: fragments of calls may interleave. */
+  /** May something else follow? A tool's input is over when it is a whole JSON object: fragments of calls may interleave. */
   get isOver(): boolean {
     if (this.kind !== "tool_use") return true
     if (this.#lookedAt !== this.#input.length) {
       this.#lookedAt = this.#input.length
-      this.#isWhole = isJson(this.#input)
+      this.#isWhole = isObjectText(this.#input)
     }
     return this.#isWhole
   }
 }
 
-const isJson = (written: string): boolean => {
+const isObjectText = (written: string): boolean => {
   try {
-    JSON.parse(written)
-    return true
+    return isObject(JSON.parse(written))
   } catch {
     return false
   }

@@ -8,6 +8,7 @@ const data: ReadonlySet<string> = new Set(["enum", "const", "default", "examples
 
 export const isStrict = (schema: unknown): boolean =>
   isObject(schema) &&
+  schema.type === "object" &&
   [...objectsIn(schema, data)].every(({ type, properties, additionalProperties, required }) => {
     if (type !== "object") return true
     const names = isObject(properties) ? Object.keys(properties) : []
