@@ -43,9 +43,11 @@ const converted = (schema: unknown, above: Walk): JsonObject => {
   const given = record(schema)
   const reference = text(given.$ref)
   if (reference !== undefined) return referred(reference, given, walk)
-  const whole = withAllOf(given, walk)
+  const taken = new Set<string>()
+  const whole = withAllOf(given, walk, taken)
+  const inner = { ...walk, open: [...walk.open, ...taken] }
   const branches = alternatives(whole)
-  return branches === undefined ? single(whole, walk) : anyOf(whole, branches, walk)
+  return branches === undefined ? single(whole, inner) : anyOf(whole, branches, inner)
 }
 
 // ---- references and combinations ----
@@ -71,20 +73,23 @@ const pointedAt = (root: JsonObject, reference: string): JsonObject | undefined 
   return isObject(found) ? found : undefined
 }
 
-const withAllOf = ({ allOf, ...rest }: JsonObject, walk: Walk): JsonObject => {
+/** @param taken the references that were put in place here, to be added */
+const withAllOf = ({ allOf, ...rest }: JsonObject, walk: Walk, taken: Set<string>): JsonObject => {
   let whole: JsonObject = rest
-  for (const part of list(allOf)) whole = both(whole, resolved(part, walk))
+  for (const part of list(allOf)) whole = both(whole, resolved(part, walk, taken))
   return whole
 }
 
 /** A part of `allOf`, its own references and parts put in place. */
-const resolved = (part: unknown, above: Walk): JsonObject => {
+const resolved = (part: unknown, above: Walk, taken: Set<string>): JsonObject => {
   const walk = deeper(above)
   if (walk.depth > deepest) return {}
   const reference = text(record(part).$ref)
-  if (reference === undefined) return withAllOf(record(part), walk)
-  const target = walk.open.includes(reference) ? undefined : pointedAt(walk.root, reference)
-  return target === undefined ? {} : resolved(target, { ...walk, open: [...walk.open, reference] })
+  if (reference === undefined) return withAllOf(record(part), walk, taken)
+  if (taken.has(reference)) return {}
+  if (walk.open.includes(reference)) return { type: "object" }
+  taken.add(reference)
+  return resolved(pointedAt(walk.root, reference), walk, taken)
 }
 
 const both = (one: JsonObject, other: JsonObject): JsonObject => ({
