@@ -84,15 +84,14 @@ const keepsRules = (messages: readonly object[], body: Body): boolean =>
     )
   }) && sentText(body) === textsOf(messages)
 
-t.test("any conversation keeps the vendor's rules and loses no text", async t => {
+t.test("any conversation keeps the vendor's rules and loses no text", async () => {
   fc.assert(
     fc.property(conversation, steps => {
       const messages = written(steps)
-      if (textsOf(messages) === "" && !messages.some(message => "tool_calls" in message)) return
+      if (textsOf(messages) === "" && !messages.some(message => "tool_calls" in message)) return true
       const { body, memo } = draft({ messages })
-      t.equal(keepsRules(messages, body as unknown as Body), true)
-      const names = new Set((memo as ReadonlyMap<string, string>).values())
-      t.equal(names.size, (memo as ReadonlyMap<string, string>).size, "aliases are unique")
+      const originals = memo as ReadonlyMap<string, string>
+      return keepsRules(messages, body as unknown as Body) && new Set(originals.values()).size === originals.size
     }),
   )
 })

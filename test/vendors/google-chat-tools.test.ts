@@ -241,13 +241,9 @@ const { schema } = fc.letrec(tie => ({
   ),
 }))
 
-t.test("any schema comes out in the vendor's dialect", async t => {
+t.test("any schema comes out in the vendor's dialect", async () => {
   fc.assert(
-    fc.property(schema, given => {
-      if (typeof given !== "object" || given === null) return
-      const found = plain(given)
-      t.ok(isPlain(found), JSON.stringify([given, found]))
-    }),
+    fc.property(schema, given => typeof given === "boolean" || isPlain(plain(given as object))),
     { numRuns: 500 },
   )
 })
