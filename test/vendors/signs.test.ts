@@ -62,6 +62,7 @@ t.test("an error event gets the kind and status that the vendor documents for it
       400,
     ],
     [generate, undefined, { error: {} }, "server", 502],
+    [generate, undefined, [{ error: { code: 503, status: "UNAVAILABLE" } }], "overloaded", 503],
   ]
   for (const [api, type, payload, kind, status] of faults) {
     t.match(sign(api, payload, type), { sign: "fault", fault: { kind, status } }, JSON.stringify(payload))

@@ -87,7 +87,9 @@ const partBytes = (part: Json): number => {
 export const generateSign = (event: StreamEvent): EventSign => {
   const parsed = parse(event.data)
   const answer = record(parsed)
-  if (answer.error !== undefined && answer.error !== null) return { sign: "fault", fault: eventFault(answer) }
+  // An error may stand in an array of its own.
+  const last = record(Array.isArray(parsed) ? parsed.at(-1) : parsed)
+  if (last.error !== undefined && last.error !== null) return { sign: "fault", fault: eventFault(last) }
   const isContent = list(answer.candidates).map(record).some(hasContent) || answer.promptFeedback !== undefined
   return { sign: isContent || answer !== parsed ? "content" : "neutral" }
 }
