@@ -1,4 +1,5 @@
 /** Answers and streams of the Messages wire as a chat client must see them, the odd ones too. */
+import fc from "fast-check"
 import t from "tap"
 import type { StreamEvent } from "../../core/index.ts"
 import {
@@ -349,3 +350,54 @@ t.test(
     }
   },
 )
+
+// ---- any answer ----
+
+const said = fc.string({ maxLength: 12 })
+const inputs = fc.dictionary(
+  fc.string({ maxLength: 4 }).filter(key => key !== "__proto__"),
+  fc.jsonValue({ maxDepth: 1 }),
+  { maxKeys: 3 },
+)
+const blocks = fc.array(
+  fc.oneof(
+    said.map(text => ({ type: "text", text })),
+    said.map(thinking => ({ type: "thinking", thinking, signature: "s" })),
+    inputs.map(input => ({ type: "tool_use", name: "look", input })),
+    inputs.map(input => ({ type: "server_tool_use", id: "srv", name: "web_search", input })),
+    said.map(data => ({ type: "redacted_thinking", data })),
+  ),
+  { maxLength: 6 },
+)
+
+/** The block as the vendor streams it, cut into pieces of some size. */
+const eventsOfBlock = (block: Readonly<Record<string, unknown>>, index: number, size: number): readonly WireEvent[] => {
+  const pieces = (value: unknown): readonly string[] => String(value).match(new RegExp(`[^]{1,${size}}`, "g")) ?? []
+  const deltas =
+    block.input !== undefined
+      ? pieces(JSON.stringify(block.input)).map(part => delta(index, "input_json_delta", { partial_json: part }))
+      : block.type === "thinking"
+        ? pieces(block.thinking).map(part => delta(index, "thinking_delta", { thinking: part }))
+        : pieces(block.text ?? "").map(part => delta(index, "text_delta", { text: part }))
+  const begun = { ...block, ...("input" in block ? { input: {} } : {}) }
+  const empty = block.type === "text" ? { text: "" } : block.type === "thinking" ? { thinking: "" } : {}
+  return [open(index, { ...begun, ...empty }), ...deltas, close(index)]
+}
+
+t.test("any answer is the same to a client, whole and streamed", async () => {
+  fc.assert(
+    fc.property(blocks, fc.integer({ min: 1, max: 5 }), (content, size) => {
+      const named = content.map((block, at) => (block.type === "tool_use" ? { ...block, id: `t${at}` } : block))
+      const whole = wholeOf(message({ content: named, usage: { input_tokens: 10, output_tokens: 7 } }))
+      const streamed = read(
+        start(),
+        ...named.flatMap((block, at) => eventsOfBlock(block, at, size)),
+        last("end_turn"),
+        stop,
+      )
+      const [one, other] = [JSON.stringify(whole), JSON.stringify(streamed)]
+      if (one !== other) throw new Error(`${one} is not ${other}`)
+    }),
+    { numRuns: 300 },
+  )
+})
