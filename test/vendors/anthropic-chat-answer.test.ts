@@ -296,10 +296,15 @@ t.test("unknown events, blocks and deltas are passed over, and what is padded or
     ...odd,
     ...eventsFrom(open(1, { type: "text", text: "Oh " })),
     { data: padded },
-    { type: "content_block_delta", data: Buffer.from("no json") },
     ...eventsFrom(close(1), last("end_turn"), stop, stop),
+    { data: Buffer.from("[DONE]") },
   ]
   t.match(putTogether(streamedAnswer(events)), { content: "Oh yes", calls: [], finish: "stop" })
+})
+
+t.test("a torn event is an error: an answer with a hole is not passed off as whole", async t => {
+  const torn = { type: "content_block_delta", data: Buffer.from('{"type":"content_block_delta","ind') }
+  t.throws(() => streamedAnswer([...eventsFrom(start()), torn]), { code: "upstream_unavailable" })
 })
 
 t.test("an error event ends the stream with the vendor's fault, told only where it is the client's", async t => {

@@ -54,7 +54,11 @@ export class MessagesStream implements ChatStream {
 
   push({ type, data }: StreamEvent): readonly ChatAnswer[] {
     if (type !== undefined && !events.has(type)) return none
-    const event = record(parse(data))
+    const parsed = parse(data)
+    // Passing over an event that is torn would pass off an answer with a hole as whole.
+    if (parsed === undefined && type !== undefined)
+      throw unreadable("The model's vendor sent an event that cannot be read")
+    const event = record(parsed)
     switch (type ?? event.type) {
       case "message_start":
         return this.#start(record(event.message))
