@@ -17,49 +17,57 @@ import { family, generateModels, pageOf } from "./list.ts"
 const methods = ["generateContent", "streamGenerateContent", "countTokens"] as const
 type MethodName = (typeof methods)[number]
 
+/** The specification names the first; the vendor's own client asks for the second unless told otherwise. */
+const versions = ["v1beta", "v1"] as const
+type Version = (typeof versions)[number]
+
 export default {
   name: "generate",
   api: 1,
   kind: "endpoint",
   setup(host) {
     for (const prefix of host.mounts("vendor-b")) {
-      host.route({
-        method: "POST",
-        path: `/${prefix}/v1beta/models/{model_and_method}/`,
-        access: "key",
-        dialect: "google",
-        model: call => namesOf(host, call).model,
-        accepts: {
-          types: ["llm"],
-          wire: "google",
-          family,
-          otherwise: { code: "model_mismatch", message: "Model 'X' is not a Google model" },
-        },
-        charge: "usage",
-        free: call => namesOf(host, call).method === "countTokens",
-        limit: "common",
-        reads: ["generation_config", "serviceTier"],
-        finds: storedIds.suspects,
-        parts: { keys: { inlineData: "image", inline_data: "image", fileData: "file", file_data: "file" } },
-        demand: (body, call) => demandOf(body, namesOf(host, call).method),
-        handle: call => generate(host, call),
-      })
-      host.route({
-        method: "GET",
-        path: `/${prefix}/v1beta/models/`,
-        access: "key",
-        dialect: "google",
-        model: "none",
-        charge: "none",
-        limit: "common",
-        handle: async call => {
-          const usable = usableModels(host.catalog.models, call.get("principal").identity.organisation)
-          return call.reply(200, pageOf(generateModels(usable), call.query))
-        },
-      })
+      for (const version of versions) addRoutes(host, prefix, version)
     }
   },
 } satisfies Plugin
+
+const addRoutes = (host: Host, prefix: string, version: Version): void => {
+  host.route({
+    method: "POST",
+    path: `/${prefix}/${version}/models/{model_and_method}/`,
+    access: "key",
+    dialect: "google",
+    model: call => namesOf(host, call).model,
+    accepts: {
+      types: ["llm"],
+      wire: "google",
+      family,
+      otherwise: { code: "model_mismatch", message: "Model 'X' is not a Google model" },
+    },
+    charge: "usage",
+    free: call => namesOf(host, call).method === "countTokens",
+    limit: "common",
+    reads: ["generation_config", "serviceTier"],
+    finds: storedIds.suspects,
+    parts: { keys: { inlineData: "image", inline_data: "image", fileData: "file", file_data: "file" } },
+    demand: (body, call) => demandOf(body, namesOf(host, call).method),
+    handle: call => generate(host, call, version),
+  })
+  host.route({
+    method: "GET",
+    path: `/${prefix}/${version}/models/`,
+    access: "key",
+    dialect: "google",
+    model: "none",
+    charge: "none",
+    limit: "common",
+    handle: async call => {
+      const usable = usableModels(host.catalog.models, call.get("principal").identity.organisation)
+      return call.reply(200, pageOf(generateModels(usable), call.query))
+    },
+  })
+}
 
 /** `model:method`; an unknown method is an unknown path. */
 const namesOf = (host: Host, { params }: Call): { readonly model: string; readonly method: MethodName } => {
@@ -90,14 +98,14 @@ const wholeNumber = (value: unknown): number | undefined => {
   return typeof number === "number" && number > 0 ? number : undefined
 }
 
-const generate = async (host: Host, call: Call) => {
+const generate = async (host: Host, call: Call, version: Version) => {
   const { method } = namesOf(host, call)
   refuseStoredIds(host, call, await call.body(), storedIds)
   return call.exchange(
     (target): Draft => ({
       verb: "relay",
       api: method === "countTokens" ? "count" : "generate",
-      path: `/v1beta/models/${encodeURIComponent(target.model)}:${method}`,
+      path: `/${version}/models/${encodeURIComponent(target.model)}:${method}`,
       streamed: method === "streamGenerateContent",
       splice: false, // the model stands in the path
     }),

@@ -93,13 +93,16 @@ const slope = (samples: readonly Sample[], value: (one: Sample) => number): numb
 const began = performance.now()
 const samples: Sample[] = []
 const counts = new Map<string, number>()
-const stop = AbortSignal.timeout(minutes * 60_000)
+const died = new AbortController()
+const stop = AbortSignal.any([AbortSignal.timeout(minutes * 60_000), died.signal])
+void gateway.ended.then(() => died.abort())
 const calling = keepCalling({ url: gateway.url, key: memberKey(1) }, { random, perSecond, most: 200, stop }, seen => {
   const name = `${seen.kind} ${seen.status}`
   counts.set(name, (counts.get(name) ?? 0) + 1)
 })
 while (!stop.aborted) {
   await setTimeout(Math.min(sampleMs, Math.max(1, minutes * 60_000 - (performance.now() - began))))
+  if (died.signal.aborted) break
   samples.push(await sample(began))
   const { residentMb, heapMb, lagP99Ms, handles } = samples.at(-1) as Sample
   console.error(
@@ -107,6 +110,10 @@ while (!stop.aborted) {
   )
 }
 await calling
+if (died.signal.aborted) {
+  console.error(`the gateway ended by itself: ${gateway.complaints.join("\n")}\n${gateway.errors()}`)
+  process.exit(1)
+}
 await setTimeout(15_000) // drains of left streams end within ten seconds
 const rest = await sample(began)
 const open = metric(await scrape(), "tollgate_ledger_holds")

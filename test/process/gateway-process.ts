@@ -24,8 +24,10 @@ export interface GatewayProcess {
   readonly url: string
   readonly ops: string
   readonly pid: number
-  /** What it wrote to its standard output, line by line, so far. */
+  /** The last lines of its standard output. */
   readonly lines: readonly string[]
+  /** The lines of its log that are errors. */
+  readonly complaints: readonly string[]
   /** Its standard error so far. */
   errors(): string
   /** The exit code, `null` when a signal ended it. */
@@ -105,6 +107,8 @@ export interface StartOptions {
   readonly env?: Readonly<Record<string, string>>
 }
 
+const linesKept = 1_000
+
 /** @throws Error with what it said when it ended before it served */
 export const startGatewayProcess = async (file: string, options: StartOptions = {}): Promise<GatewayProcess> => {
   const words = [...(options.through ?? []), process.execPath, cli, "serve", "--config", file, "--json"]
@@ -124,10 +128,12 @@ export const startGatewayProcess = async (file: string, options: StartOptions = 
     return code as number | null
   })
   const lines: string[] = []
+  const complaints: string[] = []
   const reader = createInterface({ input: child.stdout! })
   const ready = new Promise<Record<string, string>>((resolve, reject) => {
     reader.on("line", line => {
-      lines.push(line)
+      if (lines.push(line) > linesKept) lines.shift()
+      if (line.startsWith('{"level":"error"')) complaints.push(line)
       if (line.startsWith('{"url":')) resolve(JSON.parse(line) as Record<string, string>)
     })
     ended.then(code => reject(new Error(`the gateway ended with ${code}: ${errors}`)))
@@ -139,6 +145,7 @@ export const startGatewayProcess = async (file: string, options: StartOptions = 
     ops,
     pid: child.pid!,
     lines,
+    complaints,
     errors: () => errors,
     ended,
     signal: name => void child.kill(name),
