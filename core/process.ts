@@ -52,7 +52,7 @@ export const openProcess = async (config: Config, options: ProcessOptions): Prom
   const drains = createDrains(config.upstream.drain, clock)
   const sandbox = config.sandbox ? await openSandbox(options.sandboxPauseMs) : undefined
   const breaker = createBreaker(clock, metrics.product("upstream_breaker_state"))
-  const exchange = { upstream, breaker, drains, clock, wheel, random, metrics: metrics.forPlugin("core") }
+  const exchange = { upstream, breaker, drains, clock, wheel, random, metrics: metrics.forPlugin("core"), log }
   return {
     parts: {
       store,

@@ -3,68 +3,32 @@
  * result, and the exchange decides what to try next; after it, the attempt ends the call and bills it once.
  */
 
-import type { Adapter, Api, Fault, Framing } from "../adapter.ts"
-import { type GatewayError, isGatewayError } from "../errors.ts"
-import type { Secret, Target, Vendor } from "../offer.ts"
-import type { Attempt, Clock, Draft, Outcome } from "../plugin.ts"
+import { GatewayError } from "../errors.ts"
+import type { Attempt, Outcome } from "../plugin.ts"
+import {
+  type Answer,
+  type AttemptParts,
+  type Failure,
+  framingOf,
+  type Result,
+  singleFields,
+  unreadable,
+} from "./answer.ts"
 import type { UpstreamEnd } from "./billing.ts"
-import type { Billed, GatewayCall } from "./call.ts"
-import { type Decoding, decoding } from "./decoding.ts"
-import type { Drains } from "./drains.ts"
-import type { FieldFilter } from "./fields.ts"
+import type { Billed } from "./call.ts"
+import { accepts, type Decoding, decoding, isIdentity } from "./decoding.ts"
+import type { Drain } from "./drains.ts"
+import { ErrorAnswer } from "./error-answer.ts"
 import { Meter } from "./meter.ts"
 import { makeOutcome } from "./outcome.ts"
 import { StreamAnswer } from "./stream-answer.ts"
-import { type Fields, type UpstreamCall, UpstreamError, type UpstreamHandler, type Wheel } from "./upstream.ts"
+import type { Fields, UpstreamCall, UpstreamError, UpstreamHandler } from "./upstream.ts"
 import { WholeAnswer } from "./whole-answer.ts"
 
-/** An error answer above this is cut: nobody reads so much of an error. */
-const errorBytesMax = 1024 * 1024
 /** A coded answer may grow to this when it is decoded. */
 const decodedBytesMax = 64 * 1024 * 1024
-
-/** What a failed attempt leaves: an error of ours, or the vendor's own answer, to be passed on by a relay. */
-export interface Failure {
-  readonly attempt: Attempt
-  readonly error?: GatewayError
-  readonly fault?: Fault
-  readonly raw?: { readonly status: number; readonly fields: Fields; readonly body: Buffer }
-}
-
-export type Result = { readonly outcome: Outcome } | { readonly failure: Failure }
-
-export interface AttemptParts {
-  readonly call: GatewayCall
-  readonly draft: Draft
-  readonly target: Target
-  readonly vendor: Vendor
-  readonly secret: Secret
-  readonly adapter: Adapter
-  readonly api: Api
-  readonly filter: FieldFilter
-  /** The attempts before this one. */
-  readonly before: readonly Attempt[]
-  readonly drains: Drains
-  readonly clock: Clock
-  readonly wheel: Wheel
-  /** The dialect's bytes that end a failed event stream, and its error body. */
-  readonly streamError: (error: GatewayError) => string
-  readonly errorBody: (error: GatewayError) => string
-  readonly onFirstToken: (seconds: number) => void
-  readonly onOverflow: () => void
-  readonly onSurprise: (kind: string) => void
-}
-
-/** How an answer reaches the client. */
-export interface Answer {
-  /** The head is out: there is no other attempt. */
-  readonly sent: boolean
-  data(chunk: Buffer): void
-  /** The vendor's last byte came. `body` is the whole decoded answer. */
-  end(body: Buffer): Promise<void>
-  /** The vendor died after the head was sent: tells the client as the format allows. */
-  cut(error: GatewayError): Promise<void>
-}
+/** What is logged and counted for a client that left before any head. */
+const clientLeft = 499
 
 export class AttemptRun implements UpstreamHandler {
   readonly parts: AttemptParts
@@ -77,21 +41,21 @@ export class AttemptRun implements UpstreamHandler {
   /** The client gets the vendor's coding as it is. */
   keepsCoding = false
   readonly #sentAt = performance.now()
+  readonly #stop = (error: GatewayError): void => void this.broken(error, "cancelled")
   #resolve!: (result: Result) => void
   #answer: Answer | undefined
+  #error: ErrorAnswer | undefined
   #decoding: Decoding | undefined
-  #error: Buffer[] | undefined
-  #errorBytes = 0
+  #drain: Drain | undefined
   #firstByteMs: number | undefined
   #waited = false
   #seen: Promise<void> | undefined
-  #drained = 0
-  #endDrain: (() => void) | undefined
+  #billed: Billed = { source: "none" }
   #over = false
 
   constructor(parts: AttemptParts) {
     this.parts = parts
-    this.meter = this.#makeMeter(undefined)
+    this.meter = this.#makeMeter()
     this.result = new Promise(resolve => {
       this.#resolve = resolve
     })
@@ -99,8 +63,9 @@ export class AttemptRun implements UpstreamHandler {
 
   start(upstream: UpstreamCall): void {
     this.upstream = upstream
+    if (this.#over) return // refused before it was sent
     const { call } = this.parts
-    call.onStop = error => void this.broken(error, "cancelled")
+    call.onStop = this.#stop
     call.client.onGone(() => this.#clientLeft())
   }
 
@@ -110,16 +75,16 @@ export class AttemptRun implements UpstreamHandler {
     this.status = status
     this.fields = fields
     this.#firstByteMs = performance.now() - this.#sentAt
-    if (this.parts.call.watchers.length > 0) this.#tellWatchers()
     const failed = status < 200 || status > 299
     this.#prepareDecoding(failed)
-    if (failed) this.#error = []
+    if (failed) this.#error = new ErrorAnswer()
     else this.#choose()
+    this.#watched(() => this.meter.head(status, singleFields(fields)))
   }
 
   data(chunk: Buffer): void {
+    this.#drain?.read(chunk.length)
     if (this.#over) return
-    if (this.detached) this.#drain(chunk.length)
     if (this.#decoding === undefined) return this.#clear(chunk, true)
     if (this.keepsCoding && !this.detached) this.#answer?.data(chunk)
     this.#decoding.write(chunk)
@@ -138,28 +103,42 @@ export class AttemptRun implements UpstreamHandler {
   #clear(chunk: Buffer, forClient: boolean): void {
     if (this.#over) return
     if (this.#error !== undefined) {
-      this.#errorBytes += chunk.length
-      if (this.#errorBytes <= errorBytesMax) this.#error.push(chunk)
-      return
+      if (!this.#error.push(chunk)) this.#vendorError(this.#error)
+    } else if (this.#watched(() => this.meter.push(chunk)) && !this.detached) {
+      if (forClient) this.#answer?.data(chunk)
+      else this.#answer?.read?.()
     }
+  }
+
+  /** A throw in there is a translation's or a watcher's: what came before it still reaches the client. */
+  #watched(run: () => void): boolean {
     try {
-      this.meter.push(chunk)
-      if (forClient && !this.detached) this.#answer?.data(chunk)
+      run()
+      return true
     } catch (cause) {
+      if (!this.detached && !this.#over) this.#answer?.begin?.()
       void this.broken(unreadable(cause))
+      return false
     }
   }
 
   async #ended(): Promise<void> {
     if (this.#over) return
-    if (this.#error !== undefined) return this.#vendorError(Buffer.concat(this.#error))
+    if (this.#error !== undefined) return this.#vendorError(this.#error)
     try {
       const body = this.meter.end()
-      if (this.detached) return this.finish(await this.bill("delivered"), "abandoned")
-      await this.#answer?.end(body)
+      if (this.detached) this.finish(await this.bill(this.upstreamEnd), "abandoned")
+      else await this.#answer?.end(body)
     } catch (cause) {
-      await this.broken(unreadable(cause))
+      if (!this.#over) return this.broken(unreadable(cause))
+      this.parts.call.client.cut() // billed, but the answer could not be written
+      this.finish(this.#billed, "broken")
     }
+  }
+
+  /** An error event after content breaks an answer off, whoever sent its bytes. */
+  get upstreamEnd(): "delivered" | "broken" {
+    return this.meter.fault === undefined ? "delivered" : "broken"
   }
 
   #choose(): void {
@@ -170,61 +149,47 @@ export class AttemptRun implements UpstreamHandler {
     }
     const answer = new StreamAnswer(this)
     this.#answer = answer
-    this.meter = this.#makeMeter(framing, answer)
+    this.meter = this.#makeMeter({ framing, onEvent: event => answer.event(event) })
   }
 
-  #makeMeter(framing: Framing | undefined, answer?: StreamAnswer): Meter {
+  #makeMeter(stream: Pick<ConstructorParameters<typeof Meter>[0], "framing" | "onEvent"> = { framing: undefined }) {
     const { api, call, onOverflow } = this.parts
-    return new Meter({
-      api,
-      framing,
-      watchers: call.watchers,
-      onOverflow,
-      ...(answer === undefined ? {} : { onEvent: event => answer.event(event) }),
-    })
+    return new Meter({ api, watchers: call.watchers, onOverflow, ...stream })
   }
 
   #prepareDecoding(failed: boolean): void {
-    const coding = this.fields["content-encoding"]
-    if (coding === undefined || coding === "identity") return
+    const coding = String(this.fields["content-encoding"] ?? "")
+    if (isIdentity(coding)) return
     const { call, draft, onSurprise } = this.parts
-    this.keepsCoding =
-      !failed && draft.verb === "relay" && String(call.headers["accept-encoding"] ?? "").includes(String(coding))
+    this.keepsCoding = !failed && draft.verb === "relay" && accepts(call.headers["accept-encoding"], coding)
     const spoilt = (): void => {
       onSurprise("bad_encoding")
-      if (!this.keepsCoding) void this.broken(unreadable(new Error(`content-encoding ${coding}`)))
+      if (!this.keepsCoding) void this.broken(unreadable(new Error("the content coding is broken")))
     }
-    this.#decoding = decoding(String(coding), chunk => this.#clear(chunk, !this.keepsCoding), spoilt, decodedBytesMax)
+    this.#decoding = decoding(coding, chunk => this.#clear(chunk, !this.keepsCoding), spoilt, decodedBytesMax)
   }
 
-  #vendorError(body: Buffer): void {
+  #vendorError(answer: ErrorAnswer): void {
     const { adapter } = this.parts
+    const body = answer.body()
     const fault = adapter.fault(this.status, body, singleFields(this.fields))
+    this.upstream?.abort() // an error without end is no more than its beginning
     this.failed({ fault, raw: { status: this.status, fields: this.fields, body } })
-  }
-
-  #tellWatchers(): void {
-    const fields = singleFields(this.fields)
-    for (const watcher of this.parts.call.watchers) watcher.head?.(this.status, fields)
   }
 
   // ---- the client leaves ----
 
   #clientLeft(): void {
     if (this.#over || this.detached) return
-    const { vendor, drains, call } = this.parts
+    const { vendor, drains, call, draft } = this.parts
     this.detached = true
     call.leave()
+    const isStream = draft.streamed || this.meter.framing !== undefined
     const late = (): void => void this.#cancel()
-    this.#endDrain = vendor.onClientAbort === "drain" ? drains.begin(this.meter.framing !== undefined, late) : undefined
-    if (this.#endDrain === undefined) return void this.#cancel()
+    this.#drain = vendor.onClientAbort === "drain" ? drains.begin(isStream, late) : undefined
+    if (this.#drain === undefined) return void this.#cancel()
     this.upstream?.resume()
     this.#resolve({ outcome: this.#outcome({ source: "none" }, "abandoned") })
-  }
-
-  #drain(bytes: number): void {
-    this.#drained += bytes
-    if (this.#drained > this.parts.drains.bytesMax) void this.#cancel()
   }
 
   /** Reading on would cost more than it tells: what was seen is billed. */
@@ -239,39 +204,47 @@ export class AttemptRun implements UpstreamHandler {
   /** The vendor died, or its answer cannot be translated, or the call was stopped. */
   async broken(error: GatewayError, end: UpstreamEnd = "broken"): Promise<void> {
     if (this.#over) return
-    if (!this.detached && this.#answer?.sent !== true) {
-      this.upstream?.abort()
-      return this.failed({ error })
-    }
-    this.#close()
     this.upstream?.abort()
+    if (!this.detached && this.#answer?.sent !== true) return this.failed({ error })
+    this.#close()
+    if (error.code === "plugin_failed") this.parts.onPluginFailed(error.cause)
     const billed = await this.bill(end)
-    if (!this.detached) await this.#answer?.cut(error)
+    if (!this.detached) await this.#answer?.cut(this.#safe(error))
     this.finish(billed, this.detached ? "abandoned" : "broken")
+  }
+
+  /** A vendor may echo the credential in its words. */
+  #safe(error: GatewayError): GatewayError {
+    const secret = this.parts.secret.reveal()
+    if (secret === "" || !error.message.includes(secret)) return error
+    return new GatewayError("upstream_account", "The model's vendor failed while it was answering.")
   }
 
   /** Nothing went out: the exchange may try again. */
   failed(failure: Omit<Failure, "attempt">): void {
     if (!this.#close()) return
     this.waited()
-    this.#endDrain?.()
-    if (this.detached) void this.parts.call.release()
+    if (this.detached) void this.parts.call.release().finally(() => this.#drain?.end())
     this.#resolve({ failure: { ...failure, attempt: this.attempt(failure.error) } })
   }
 
   finish(billed: Billed, end: Outcome["end"]): void {
     this.#close()
-    this.#endDrain?.()
+    this.#drain?.end()
     this.#resolve({ outcome: this.#outcome(billed, end) })
   }
 
-  /** Settles or releases by what the meter read. */
+  /** Settles or releases by what the meter read. Never rejects: a settle that fails takes no answer away. */
   async bill(end: UpstreamEnd): Promise<Billed> {
     this.#over = true
-    const { api, call, target, onSurprise } = this.parts
-    for (const kind of this.meter.reader.surprises ?? []) onSurprise(kind)
-    if (api.metered === false) return { source: "none" }
-    return call.bill(this.meter.report(), end, target)
+    const { api, call, target, onSurprise, onPluginFailed } = this.parts
+    try {
+      for (const kind of this.meter.reader.surprises ?? []) onSurprise(kind)
+      if (api.metered !== false) this.#billed = await call.bill(this.meter.report(), end, target)
+    } catch (cause) {
+      onPluginFailed(cause)
+    }
+    return this.#billed
   }
 
   /** Tells the draft the vendor's id of what it stored, once it is known; the client may use it from then on. */
@@ -302,7 +275,10 @@ export class AttemptRun implements UpstreamHandler {
 
   /** False when the attempt is over already. */
   #close(): boolean {
-    this.parts.call.onStop = undefined
+    const { call } = this.parts
+    if (call.onStop === this.#stop) call.onStop = undefined
+    this.#answer?.close?.()
+    this.#decoding?.close()
     if (this.#over) return false
     this.#over = true
     return true
@@ -311,20 +287,15 @@ export class AttemptRun implements UpstreamHandler {
   attempt(error?: GatewayError): Attempt {
     const { vendor, secret } = this.parts
     const ms = performance.now() - this.#sentAt
-    return {
-      vendor: vendor.name,
-      secret: secret.name,
-      status: this.status,
-      ms,
-      ...(error === undefined ? {} : { error: error.code }),
-    }
+    const told = error === undefined ? {} : { error: error.code }
+    return { vendor: vendor.name, secret: secret.name, status: this.status, ms, ...told }
   }
 
   #outcome(billed: Billed, end: Outcome["end"]): Outcome {
     const { call, target, before } = this.parts
     return makeOutcome({
       end,
-      status: this.status,
+      status: call.client.headSent ? this.status : clientLeft,
       target,
       attempts: [...before, this.attempt()],
       source: billed.source,
@@ -337,25 +308,3 @@ export class AttemptRun implements UpstreamHandler {
     })
   }
 }
-
-const framingOf = (fields: Fields, draft: Draft): Framing | undefined => {
-  const type = String(fields["content-type"] ?? "")
-  if (type.includes("text/event-stream")) return "sse"
-  return draft.streamed && draft.verb === "relay" && type.includes("json") ? "json-array" : undefined
-}
-
-/** Repeated fields joined, as RFC 9110 section 5.3 allows. */
-export const singleFields = (fields: Fields): Record<string, string | undefined> => {
-  const out: Record<string, string | undefined> = {}
-  for (const name in fields) {
-    const value = fields[name]
-    out[name] = Array.isArray(value) ? value.join(", ") : value
-  }
-  return out
-}
-
-/** A translation may throw the error that the client should see; anything else is the vendor's nonsense. */
-const unreadable = (cause: unknown): GatewayError =>
-  isGatewayError(cause)
-    ? cause
-    : new UpstreamError("upstream_unavailable", "The model's vendor gave an answer that cannot be read.", true, cause)

@@ -241,7 +241,11 @@ export class GatewayCall implements Call {
   async #settle(bill: Bill): Promise<Billed> {
     if (this.#billing === undefined || this.#billed) return { usage: bill.usage, source: bill.source }
     this.#billed = true
-    const settled = await this.#billing.settle(bill)
+    const billing = this.#billing
+    const settled = await billing.settle(bill).catch(async error => {
+      await billing.release() // else the hold would be renewed for ever
+      throw error
+    })
     return { usage: bill.usage, source: bill.source, ...(settled.durable ? { micros: settled.micros } : {}) }
   }
 

@@ -14,11 +14,18 @@ export class ClientSide {
 
   constructor(response: ServerResponse) {
     this.#response = response
-    response.on("close", () => {
-      if (response.writableFinished) return
+    const leave = (): void => {
+      if (response.writableFinished || this.#gone) return
       this.#gone = true
       for (const listener of this.#onGone) listener()
-    })
+    }
+    response.on("close", leave)
+    const { socket } = response.req
+    if (response.socket === null) {
+      // Pipelined behind another answer: node tells such a response nothing of its client's end.
+      socket.once("close", leave)
+      response.once("close", () => socket.off("close", leave))
+    }
     response.on("error", () => {}) // a reset shows as close; without a listener it would end the process
   }
 
@@ -67,7 +74,8 @@ export class ClientSide {
       this.#onGone.push(resolve)
       const done = (): void => resolve()
       // As a latin1 string the same bytes share one write with the head; as a buffer they would be a second one.
-      if (Buffer.isBuffer(chunk) && chunk.length <= oneWriteMax) this.#response.end(chunk.toString("latin1"), "latin1", done)
+      if (Buffer.isBuffer(chunk) && chunk.length <= oneWriteMax)
+        this.#response.end(chunk.toString("latin1"), "latin1", done)
       else this.#response.end(chunk, done)
     })
   }

@@ -7,7 +7,24 @@ export interface Decoding {
   write(chunk: Buffer): void
   /** Calls back when everything decoded has been handed over. */
   end(done: () => void): void
+  /** Gives up: nothing is handed over any more. */
+  close(): void
 }
+
+/** No coding at all, in any spelling. */
+export const isIdentity = (coding: string): boolean => coding === "" || coding.trim().toLowerCase() === "identity"
+
+/** Does a client that sent this `accept-encoding` take the coding (RFC 9110 section 12.5.3)? Without the field: no. */
+export const accepts = (field: string | string[] | undefined, coding: string): boolean =>
+  String(field ?? "")
+    .toLowerCase()
+    .split(",")
+    .some(entry => {
+      const [name = "", ...parameters] = entry.split(";").map(part => part.trim())
+      return name === coding.trim().toLowerCase() && !parameters.some(refusing)
+    })
+
+const refusing = (parameter: string): boolean => /^q\s*=\s*0(?:\.0*)?$/.test(parameter)
 
 const makers: Readonly<Record<string, () => Transform & Zlib>> = {
   gzip: createGunzip,
@@ -27,7 +44,8 @@ export const decoding = (
   spoilt: () => void,
   maxBytes: number,
 ): Decoding => {
-  const make = Object.hasOwn(makers, coding.toLowerCase()) ? makers[coding.toLowerCase()] : undefined
+  const name = coding.trim().toLowerCase()
+  const make = Object.hasOwn(makers, name) ? makers[name] : undefined
   let over = false
   let onEnd: (() => void) | undefined
   const giveUp = (): void => {
@@ -42,6 +60,9 @@ export const decoding = (
       end: done => {
         giveUp()
         done()
+      },
+      close: () => {
+        over = true
       },
     }
   }
@@ -67,6 +88,10 @@ export const decoding = (
       onEnd = done
       if (over) done()
       else stream.end()
+    },
+    close: () => {
+      over = true
+      stream.destroy()
     },
   }
 }

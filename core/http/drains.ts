@@ -8,11 +8,18 @@ export interface DrainLimits {
   readonly bytes: number
 }
 
+/** One place among them. */
+export interface Drain {
+  /** Bytes came. */
+  read(bytes: number): void
+  /** Everything is settled: the place is free. */
+  end(): void
+}
+
 export interface Drains {
-  readonly bytesMax: number
   readonly open: number
-  /** Takes a place; `undefined` when there is none. `late` is called when a stream's time is over. Call the answer once at the end. */
-  begin(streamed: boolean, late: () => void): (() => void) | undefined
+  /** Takes a place; `undefined` when there is none. `late` is called when its time (of a stream) or its bytes are used up. */
+  begin(streamed: boolean, late: () => void): Drain | undefined
   /** Resolves when no drain is open. */
   idle(): Promise<void>
   /** Ends all of them now (shutdown). */
@@ -23,7 +30,6 @@ export const createDrains = (limits: DrainLimits, clock: Clock): Drains => {
   const open = new Set<() => void>()
   let waiting: (() => void)[] = []
   return {
-    bytesMax: limits.bytes,
     get open() {
       return open.size
     },
@@ -31,13 +37,20 @@ export const createDrains = (limits: DrainLimits, clock: Clock): Drains => {
       if (open.size >= limits.count) return undefined
       // A whole answer is waited for as long as its vendor may take: the upstream's own deadlines end it.
       const cancelTimer = streamed ? clock.after(limits.timeMs, late) : undefined
+      let left = limits.bytes
       open.add(late)
-      return () => {
-        cancelTimer?.()
-        open.delete(late)
-        if (open.size > 0) return
-        for (const resolve of waiting) resolve()
-        waiting = []
+      return {
+        read: bytes => {
+          left -= bytes
+          if (left < 0) late()
+        },
+        end: () => {
+          cancelTimer?.()
+          open.delete(late)
+          if (open.size > 0) return
+          for (const resolve of waiting) resolve()
+          waiting = []
+        },
       }
     },
     idle: () => (open.size === 0 ? Promise.resolve() : new Promise(resolve => waiting.push(resolve))),

@@ -3,8 +3,9 @@
 import type { Adapter, Dialect } from "../adapter.ts"
 import { GatewayError } from "../errors.ts"
 import type { Target, Vendor } from "../offer.ts"
-import type { Attempt, Call, Clock, Draft, Metrics, Outcome } from "../plugin.ts"
-import { AttemptRun, type Failure, type Result } from "./attempt.ts"
+import type { Attempt, Call, Clock, Draft, Log, Metrics, Outcome } from "../plugin.ts"
+import type { Failure, Result } from "./answer.ts"
+import { AttemptRun } from "./attempt.ts"
 import type { Breaker } from "./breaker.ts"
 import type { GatewayCall } from "./call.ts"
 import type { Drains } from "./drains.ts"
@@ -36,6 +37,7 @@ export interface ExchangeContext {
   readonly wheel: Wheel
   readonly random: () => number
   readonly metrics: Metrics
+  readonly log: Log
 }
 
 interface Failed {
@@ -75,6 +77,7 @@ export class Exchange {
       if (outcome !== undefined) return outcome
     }
     if (this.#last === undefined) throw this.#nobody()
+    this.#call.assertWanted()
     return this.#refuse(this.#last)
   }
 
@@ -97,9 +100,11 @@ export class Exchange {
   }
 
   async #attempt(candidate: Candidate, draft: Draft): Promise<Outcome | undefined> {
-    this.#call.assertWanted()
-    const result = await this.#send(candidate, draft)
     const { breaker } = this.#context
+    const result = await this.#send(candidate, draft).catch(error => {
+      breaker.report(candidate.vendor, candidate.secret, "unknown") // claimed and not used: another call may probe
+      throw error
+    })
     if ("outcome" in result) {
       const { end } = result.outcome
       breaker.report(
@@ -125,8 +130,9 @@ export class Exchange {
 
   async #send(candidate: Candidate, draft: Draft): Promise<Result> {
     const { vendor, secret, target } = candidate
-    const { upstream, drains, clock, wheel, metrics } = this.#context
+    const { upstream, drains, clock, wheel, metrics, log } = this.#context
     const call = this.#call
+    call.assertWanted()
     const adapter = this.#table.adapter(vendor.name)
     const filter = this.#table.filter(vendor.name)
     const dialect = this.#table.dialect(call.route.dialect)
@@ -153,6 +159,10 @@ export class Exchange {
       onFirstToken: seconds => metrics.product("stream_first_token_seconds").child(vendor.name, model).observe(seconds),
       onOverflow: () => metrics.product("watch_overflow_total").child(vendor.name, "event").add(),
       onSurprise: kind => metrics.product("vendor_surprises_total").child(vendor.name, kind).add(),
+      onPluginFailed: cause => {
+        metrics.product("plugin_errors_total").child(call.step).add()
+        log.error({ id: call.id, plugin: call.step, err: cause }, "a step failed during the answer")
+      },
     })
     run.start(upstream.send(request, run))
     return run.result
@@ -185,9 +195,10 @@ export class Exchange {
     const { fault, raw } = failure
     if (fault === undefined) throw failure.error ?? new GatewayError("internal", "Internal error")
     const secret = candidate.secret.reveal()
-    const leaks = secret !== "" && raw?.body.includes(secret) === true
+    const leaks = secret !== "" && (raw?.body.includes(secret) === true || fault.message.includes(secret))
     if (leaks) throw errorOf({ ...fault, kind: "account" })
-    if (draft.verb !== "relay" || raw === undefined || fault.kind === "account") throw errorOf(fault)
+    const isError = raw !== undefined && raw.status >= 400 // a redirect is a mistake of the configuration: not followed, not told
+    if (draft.verb !== "relay" || !isError || fault.kind === "account") throw errorOf(fault)
     const call = this.#call
     await call.release()
     const fields = call.headFields()

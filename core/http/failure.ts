@@ -1,8 +1,8 @@
 /** What a failed attempt means: for the next try, for the secret's health, and for the client. */
 
 import { type Fault, type FaultKind, faultCodes } from "../adapter.ts"
-import { GatewayError } from "../errors.ts"
-import type { Failure } from "./attempt.ts"
+import { type ErrorCode, GatewayError } from "../errors.ts"
+import type { Failure } from "./answer.ts"
 import type { Verdict } from "./breaker.ts"
 import { UpstreamError } from "./upstream.ts"
 
@@ -34,15 +34,31 @@ const meanings: Readonly<Record<FaultKind, FaultMeaning>> = {
   timeout: { passing: true, verdict: "failed", text: "The model's vendor did not answer in time." },
 }
 
+/** Errors that a translation threw where the vendor told its fault inside a 200. */
+const kindByCode: { readonly [Code in ErrorCode]?: FaultKind } = {
+  [faultCodes.account]: "account",
+  [faultCodes.rate_limited]: "rate_limited",
+  [faultCodes.overloaded]: "overloaded",
+  [faultCodes.server]: "server",
+  [faultCodes.timeout]: "timeout",
+}
+
+const meaningOf = ({ fault, error }: Failure): FaultMeaning | undefined => {
+  const kind = fault?.kind ?? (error === undefined ? undefined : kindByCode[error.code])
+  return kind === undefined ? undefined : meanings[kind]
+}
+
 /** @param repeatable false for a submit: one that may have been received is never sent again */
 export const mayPass = (failure: Failure, repeatable: boolean): boolean => {
-  if (failure.fault !== undefined) return meanings[failure.fault.kind].passing
-  return failure.error instanceof UpstreamError && (repeatable || !failure.error.received)
+  const { fault, error } = failure
+  if (fault !== undefined) return meanings[fault.kind].passing
+  if (error instanceof UpstreamError) return repeatable || !error.received
+  return repeatable && meaningOf(failure)?.passing === true
 }
 
 export const verdictOf = (failure: Failure): Verdict => {
-  if (failure.fault !== undefined) return meanings[failure.fault.kind].verdict
-  return failure.error instanceof UpstreamError ? "failed" : "unknown"
+  if (failure.error instanceof UpstreamError) return "failed"
+  return meaningOf(failure)?.verdict ?? "unknown"
 }
 
 /** The label `reason` of the retry and fallback counters. */

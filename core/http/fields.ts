@@ -36,6 +36,9 @@ const neverCross = new Set([
   "forwarded",
 ])
 
+/** What Node takes as a field value: the rest would throw where the head is written. */
+const isWritable = (value: string): boolean => !/[^\t\x20-\x7e\x80-\xff]/.test(value)
+
 const allowed = (names: readonly string[], extra: readonly string[]): { exact: string[]; prefixes: string[] } => {
   const wanted = [...new Set([...names, ...extra].map(name => name.toLowerCase()))]
   return {
@@ -80,7 +83,7 @@ export const compileFields = (adapter: Adapter, sandbox: boolean): FieldFilter =
         const value = fields[name]
         if (value === undefined) continue
         const text = Array.isArray(value) ? value.join(", ") : value
-        if (secret === "" || !text.includes(secret)) out.push(name, text)
+        if ((secret === "" || !text.includes(secret)) && isWritable(text)) out.push(name, text)
       }
     },
     query(client, own) {

@@ -39,6 +39,11 @@ export class JsonArraySplitter implements Splitter {
     this.#options = options
   }
 
+  /** What came is no array, but one value. */
+  get lone(): boolean {
+    return this.#lone
+  }
+
   push(chunk: Buffer): void {
     let begin = 0
     let offset = 0

@@ -1,6 +1,7 @@
 /** Reads what a vendor sends, before any translation: usage, the sign of the first events, and the plugins' watchers. */
 
 import type { Api, Fault, Framing, StreamEvent, UsageReader, UsageReport } from "../adapter.ts"
+import { GatewayError } from "../errors.ts"
 import type { Watcher } from "../plugin.ts"
 import { JsonArraySplitter } from "./json-array.ts"
 import { SseSplitter } from "./sse.ts"
@@ -14,6 +15,8 @@ export class Meter {
   readonly framing: Framing | undefined
   /** What the first telling event was. */
   sign: "content" | { readonly fault: Fault; readonly data: Buffer } | undefined
+  /** An error event that came after content. */
+  fault: Fault | undefined
   events = 0
   readonly #api: Api
   readonly #watchers: readonly Watcher[]
@@ -45,16 +48,20 @@ export class Meter {
     }
   }
 
+  head(status: number, fields: Readonly<Record<string, string | undefined>>): void {
+    this.#tell(watcher => watcher.head?.(status, fields))
+  }
+
   /** Decoded bytes, in any cut. Throws what a translation throws. */
   push(chunk: Buffer): void {
-    for (const watcher of this.#watchers) watcher.data?.(Buffer.from(chunk)) // a copy: nobody changes a relayed byte
+    this.#tell(watcher => watcher.data?.(Buffer.from(chunk))) // a copy: nobody changes a relayed byte
     if (this.#splitter !== undefined) this.#splitter.push(chunk)
     else this.#collect(chunk)
   }
 
   /** The last byte was pushed. Returns the whole answer (empty for a stream). */
   end(): Buffer {
-    for (const watcher of this.#watchers) watcher.end?.()
+    this.#tell(watcher => watcher.end?.())
     this.#splitter?.end()
     if (this.#splitter !== undefined) return empty
     const body = this.#chunks.length === 1 ? (this.#chunks[0] as Buffer) : Buffer.concat(this.#chunks)
@@ -65,6 +72,15 @@ export class Meter {
 
   report(): UsageReport {
     return this.reader.report()
+  }
+
+  /** The vendor is not to blame for a watcher. */
+  #tell(say: (watcher: Watcher) => void): void {
+    try {
+      for (const watcher of this.#watchers) say(watcher)
+    } catch (cause) {
+      throw new GatewayError("plugin_failed", "Internal error", { cause })
+    }
   }
 
   #collect(chunk: Buffer): void {
@@ -79,14 +95,26 @@ export class Meter {
 
   #event(event: StreamEvent): void {
     this.events += 1
-    this.reader.event(event)
-    if (this.sign === undefined) {
-      const sign = this.#api.sign(event)
-      if (sign.sign === "content") this.sign = "content"
-      else if (sign.sign === "fault") this.sign = { fault: sign.fault, data: Buffer.from(event.data) }
-    }
+    // A stream was asked for and a whole answer came: one JSON value, but no array.
+    if (this.#splitter instanceof JsonArraySplitter && this.#splitter.lone) this.reader.whole(event.data)
+    else this.reader.event(event)
+    if (this.sign === undefined) this.#judge(event)
+    else if (this.sign === "content" && event.data.includes(errorWord)) this.#judgeLate(event)
     if (this.sign === undefined || this.sign === "content") this.#onEvent?.(event)
+  }
+
+  #judge(event: StreamEvent): void {
+    const sign = this.#api.sign(event)
+    if (sign.sign === "content") this.sign = "content"
+    else if (sign.sign === "fault") this.sign = { fault: sign.fault, data: Buffer.from(event.data) }
+  }
+
+  #judgeLate(event: StreamEvent): void {
+    const sign = this.#api.sign(event)
+    if (sign.sign === "fault") this.fault = sign.fault
   }
 }
 
+/** Stands in every error event that vendors send; a search costs less than a parse. */
+const errorWord = Buffer.from('"error"')
 const empty = Buffer.alloc(0)

@@ -68,8 +68,12 @@ const readOff = (request: IncomingMessage, done: () => void): void => {
 }
 
 /** An answer on a bare socket, for what never became a request. */
-export const refuseSocket = (socket: Duplex, error: GatewayError): void => {
-  if (!socket.writable) {
+export const refuseSocket = (
+  socket: Duplex & { readonly _httpMessage?: ServerResponse },
+  error: GatewayError,
+): void => {
+  // Bytes in the middle of another answer would be read as its body; node's own handler asks the same.
+  if (!socket.writable || socket._httpMessage?.headersSent === true) {
     socket.destroy()
     return
   }

@@ -89,7 +89,10 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
       if (over) return
       over = true
       unwatch()
-      if (error !== undefined) fail(call, site, response, error)
+      if (error !== undefined) {
+        call.stopped ??= asGatewayError(error) // a step that hung and goes on later must not begin anything
+        fail(call, site, response, error)
+      }
       call.done()
       calls.delete(call)
       leave()
@@ -98,15 +101,20 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
     call.client.onGone(() => call.leave())
     call.compiled.run(call).then(
       () => finish(),
-      error => finish(error ?? new Error("rejected with nothing")),
+      error => (over ? released(call) : finish(error ?? new Error("rejected with nothing"))),
     )
+  }
+
+  /** Also of a hold that a step took after its call was over. */
+  const released = (call: GatewayCall): void => {
+    call.release().catch(cause => log.error({ id: call.id, err: cause }, "a hold could not be released"))
   }
 
   /** The one place where errors become answers. No head was sent, so nothing is charged. */
   const fail = (call: GatewayCall, site: Site, response: ServerResponse, thrown: unknown): void => {
     const error = asGatewayError(thrown)
     if (error.code === "internal" || error.code === "plugin_failed") options.onPluginError(call.step)
-    call.release().catch(cause => log.error({ id: call.id, err: cause }, "a hold could not be released"))
+    released(call)
     if (error.kind.source === "gateway" || error.code === "internal") {
       log.error(
         { id: call.id, route: call.route.path, plugin: call.step, code: error.code, err: error.cause ?? error },

@@ -5,7 +5,8 @@
 
 import type { StreamEvent } from "../adapter.ts"
 import type { GatewayError } from "../errors.ts"
-import type { Answer, AttemptRun } from "./attempt.ts"
+import type { Answer } from "./answer.ts"
+import type { AttemptRun } from "./attempt.ts"
 
 /** How far a stream is looked into before its head is sent. */
 const peek = { events: 8, bytes: 64 * 1024, ms: 10_000 }
@@ -13,13 +14,15 @@ const peek = { events: 8, bytes: 64 * 1024, ms: 10_000 }
 export class StreamAnswer implements Answer {
   sent = false
   /** For the wheel: when the head goes out without any content. */
-  deadline: number
+  readonly deadline: number
   readonly #run: AttemptRun
   readonly #unwatch: () => void
   #held: Buffer[] = []
   #heldBytes = 0
   /** Translated bytes that wait for the end of the chunk that caused them. */
   #out: (string | Buffer)[] = []
+  /** An id is being recorded; the head follows. */
+  #opening = false
 
   constructor(run: AttemptRun) {
     this.#run = run
@@ -42,34 +45,50 @@ export class StreamAnswer implements Answer {
     this.#decide()
   }
 
+  read(): void {
+    if (!this.sent) this.#decide()
+  }
+
+  begin(): void {
+    if (this.#run.meter.sign !== "content") return
+    if (!this.sent) this.#open()
+    this.#forward(empty)
+  }
+
   async end(): Promise<void> {
     const { call, draft } = this.#run.parts
     if (!this.sent && this.#decide() === "failed") return
     const last = draft.verb === "stream" ? draft.end() : ""
-    if (!this.sent) this.#open() // a stream that ends before any content passes as it is
-    if (this.#out.length > 0) call.client.write(this.#takeOut())
     await this.#run.saw()
-    const billed = await this.#run.bill("delivered")
+    if (!this.sent && !this.#run.detached) this.#open() // a stream that ends before any content passes as it is
+    if (this.#out.length > 0) call.client.write(this.#takeOut())
+    const { upstreamEnd } = this.#run
+    const billed = await this.#run.bill(upstreamEnd)
     await call.client.end(last === "" ? undefined : last)
-    this.#run.finish(billed, call.client.gone ? "abandoned" : "delivered")
+    this.#run.finish(billed, call.client.gone ? "abandoned" : upstreamEnd)
   }
 
   async cut(error: GatewayError): Promise<void> {
-    const { call, streamError, errorBody } = this.#run.parts
+    const { call, draft, streamError, errorBody } = this.#run.parts
+    if (this.#run.keepsCoding) return call.client.cut() // plain text would be no part of the coding
+    const told = streamError(error)
+    if (draft.verb === "stream") return call.client.end(told)
     // A cut event is closed by the blank line, so that the error is an event of its own.
-    const last = this.#run.meter.framing === "sse" ? `\n\n${streamError(error)}` : `,\n${errorBody(error)}\n]`
-    await call.client.end(last)
+    await call.client.end(this.#run.meter.framing === "sse" ? `\n\n${told}` : `,\n${errorBody(error)}\n]`)
   }
 
   /** The wheel: nothing told anything in time. */
   expire(): void {
-    if (!this.sent && !this.#run.detached) this.#open()
+    if (!this.sent && !this.#opening && !this.#run.detached) this.#open()
+  }
+
+  close(): void {
+    this.#unwatch()
   }
 
   #decide(): "failed" | "waiting" | "open" {
     const { sign, events } = this.#run.meter
     if (typeof sign === "object") {
-      this.#unwatch()
       this.#run.upstream?.abort()
       const fields = { "content-type": "application/json" }
       this.#run.failed({ fault: sign.fault, raw: { status: sign.fault.status, fields, body: sign.data } })
@@ -82,8 +101,10 @@ export class StreamAnswer implements Answer {
 
   /** A stored answer's id is recorded before the client can use it. */
   #openWhenSeen(): void {
+    if (this.#opening) return
     const seen = this.#run.saw()
     if (seen === undefined) return this.#open()
+    this.#opening = true
     this.#run.upstream?.pause()
     const open = (): void => {
       if (!this.sent && !this.#run.detached) this.#open()
@@ -114,7 +135,7 @@ export class StreamAnswer implements Answer {
     const { call, draft } = this.#run.parts
     if (draft.verb === "stream") {
       if (this.#out.length > 0 && !call.client.write(this.#takeOut())) this.#run.upstream?.pause()
-    } else if (!call.client.write(chunk)) this.#run.upstream?.pause()
+    } else if (chunk.length > 0 && !call.client.write(chunk)) this.#run.upstream?.pause()
   }
 
   #takeOut(): string | Buffer {

@@ -1,7 +1,8 @@
 /** A whole answer: held until it is billed, so that its price stands in its head; one too large to hold goes out at once. */
 
 import type { GatewayError } from "../errors.ts"
-import type { Answer, AttemptRun } from "./attempt.ts"
+import type { Answer } from "./answer.ts"
+import type { AttemptRun } from "./attempt.ts"
 
 const microsPerCredit = 1_000_000
 

@@ -1,0 +1,86 @@
+/** What an attempt is made of, how its answer reaches the client, and what is read off a vendor's head. */
+
+import type { Adapter, Api, Fault, Framing } from "../adapter.ts"
+import { type GatewayError, isGatewayError } from "../errors.ts"
+import type { Secret, Target, Vendor } from "../offer.ts"
+import type { Attempt, Clock, Draft, Outcome } from "../plugin.ts"
+import type { GatewayCall } from "./call.ts"
+import type { Drains } from "./drains.ts"
+import type { FieldFilter } from "./fields.ts"
+import { type Fields, UpstreamError, type Wheel } from "./upstream.ts"
+
+/** What a failed attempt leaves: an error of ours, or the vendor's own answer, to be passed on by a relay. */
+export interface Failure {
+  readonly attempt: Attempt
+  readonly error?: GatewayError
+  readonly fault?: Fault
+  readonly raw?: { readonly status: number; readonly fields: Fields; readonly body: Buffer }
+}
+
+export type Result = { readonly outcome: Outcome } | { readonly failure: Failure }
+
+export interface AttemptParts {
+  readonly call: GatewayCall
+  readonly draft: Draft
+  readonly target: Target
+  readonly vendor: Vendor
+  readonly secret: Secret
+  readonly adapter: Adapter
+  readonly api: Api
+  readonly filter: FieldFilter
+  /** The attempts before this one. */
+  readonly before: readonly Attempt[]
+  readonly drains: Drains
+  readonly clock: Clock
+  readonly wheel: Wheel
+  /** The dialect's bytes that end a failed event stream, and its error body. */
+  readonly streamError: (error: GatewayError) => string
+  readonly errorBody: (error: GatewayError) => string
+  readonly onFirstToken: (seconds: number) => void
+  readonly onOverflow: () => void
+  readonly onSurprise: (kind: string) => void
+  /** A step's billing or watcher threw when the answer was on its way: no error answer can tell it any more. */
+  readonly onPluginFailed: (cause: unknown) => void
+}
+
+/** How an answer reaches the client. */
+export interface Answer {
+  /** The head is out: there is no other attempt. */
+  readonly sent: boolean
+  /** Bytes for the client, after the meter read them; before it, where they keep their vendor's coding. */
+  data(chunk: Buffer): void
+  /** The meter read on in bytes that the client was given in their coding. */
+  read?(): void
+  /** What came so far is the client's, before an error ends it. */
+  begin?(): void
+  /** The vendor's last byte came. `body` is the whole decoded answer. */
+  end(body: Buffer): Promise<void>
+  /** The vendor died after the head was sent: tells the client as the format allows. */
+  cut(error: GatewayError): Promise<void>
+  /** The attempt is over. */
+  close?(): void
+}
+
+/** How the events of an answer are cut; `undefined` for a whole one. */
+export const framingOf = (fields: Fields, { verb, streamed }: Draft): Framing | undefined => {
+  if (verb === "send") return undefined // a whole answer is translated, whatever the vendor calls it
+  const type = String(fields["content-type"] ?? "").toLowerCase()
+  if (type.includes("text/event-stream")) return "sse"
+  return streamed && verb === "relay" && type.includes("json") ? "json-array" : undefined
+}
+
+/** Repeated fields joined, as RFC 9110 section 5.3 allows. */
+export const singleFields = (fields: Fields): Record<string, string | undefined> => {
+  const out: Record<string, string | undefined> = {}
+  for (const name in fields) {
+    const value = fields[name]
+    out[name] = Array.isArray(value) ? value.join(", ") : value
+  }
+  return out
+}
+
+/** A translation may throw the error that the client should see; anything else is the vendor's nonsense. */
+export const unreadable = (cause: unknown): GatewayError =>
+  isGatewayError(cause)
+    ? cause
+    : new UpstreamError("upstream_unavailable", "The model's vendor gave an answer that cannot be read.", true, cause)
