@@ -19,6 +19,8 @@ export interface Seen {
   /** Told by `x-credits-charged`: durable from then on. */
   readonly micros?: number
   readonly text: string
+  /** The body came to its end in good order. */
+  readonly whole: boolean
 }
 
 interface Ask {
@@ -41,7 +43,7 @@ export const ask = async (client: Client, kind: string, request: Ask): Promise<S
   const stop = new AbortController()
   const { path, body, headers = {}, leaveAfter = Number.POSITIVE_INFINITY, leaveAfterMs } = request
   const timer = leaveAfterMs === undefined ? undefined : globalThis.setTimeout(() => stop.abort(), leaveAfterMs)
-  let seen: Seen = { kind, status: 0, text: "" }
+  let seen: Seen = { kind, status: 0, text: "", whole: false }
   try {
     const answer = await fetch(client.url + path, {
       method: body === undefined ? "GET" : "POST",
@@ -51,14 +53,8 @@ export const ask = async (client: Client, kind: string, request: Ask): Promise<S
     })
     const id = answer.headers.get("x-request-id")
     const micros = microsOf(answer)
-    seen = {
-      kind,
-      status: answer.status,
-      text: "",
-      ...(id !== null && { id }),
-      ...(micros !== undefined && { micros }),
-    }
-    return { ...seen, text: await textOf(answer, leaveAfter, stop) }
+    seen = { ...seen, status: answer.status, ...(id !== null && { id }), ...(micros !== undefined && { micros }) }
+    return { ...seen, text: await textOf(answer, leaveAfter, stop), whole: true }
   } catch {
     return seen
   } finally {
