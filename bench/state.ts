@@ -4,6 +4,7 @@ import { createHash } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { setImmediate as turn } from "node:timers/promises"
 import { openRedis } from "../core/state/redis.ts"
 import { openSqlite } from "../core/state/sqlite.ts"
 import type { ChargeDetail, MemberRef, Store, StoreOptions } from "../core/state/store.ts"
@@ -11,6 +12,7 @@ import type { ChargeDetail, MemberRef, Store, StoreOptions } from "../core/state
 const members = 5_000
 const atOnce = 32
 const rounds = 1_000
+const calls = rounds * atOnce
 
 const options: StoreOptions = {
   now: () => Date.now(),
@@ -48,17 +50,38 @@ const fill = async ({ directory, accounts }: Store): Promise<void> => {
 }
 
 const measure = async (name: string, verb: (at: number) => Promise<unknown>): Promise<void> => {
+  await timed(name, async () => {
+    for (let round = 0; round < rounds; round += 1) {
+      await Promise.all(Array.from({ length: atOnce }, (_, at) => verb(round * atOnce + at)))
+    }
+  })
+}
+
+const timed = async (name: string, work: () => Promise<unknown>): Promise<void> => {
   const cpu = process.cpuUsage()
   const started = performance.now()
-  for (let round = 0; round < rounds; round += 1) {
-    await Promise.all(Array.from({ length: atOnce }, (_, at) => verb(round * atOnce + at)))
-  }
-  const calls = rounds * atOnce
+  await work()
   const { user, system } = process.cpuUsage(cpu)
   const wall = ((performance.now() - started) * 1_000) / calls
   console.log(
     `  ${name.padEnd(10)} ${wall.toFixed(2).padStart(8)} us wall ${((user + system) / calls).toFixed(2).padStart(8)} us CPU`,
   )
+}
+
+/** Whole calls as the gateway makes them: 64 clients, each its four verbs one after the other, some turns apart. */
+const measureCalls = async (store: Store, digests: readonly string[]): Promise<void> => {
+  let next = 0
+  const client = async (): Promise<void> => {
+    for (let at = next++; at < calls; at = next++) {
+      const member = memberAt(at)
+      await store.directory.identify(digests[at % members]!)
+      await store.windows.hit("common", member, { requests: 120, windowMs: 60_000 })
+      await store.accounts.hold({ id: `whole-${at}`, member, micros: 5_000, least: 10 })
+      for (let turns = at % 8; turns >= 0; turns -= 1) await turn()
+      await store.accounts.settle({ id: `whole-${at}`, member, micros: 1_234, detail })
+    }
+  }
+  await timed("whole call", () => Promise.all(Array.from({ length: 64 }, client)))
 }
 
 const run = async (name: string, store: Store): Promise<void> => {
@@ -71,6 +94,7 @@ const run = async (name: string, store: Store): Promise<void> => {
   await measure("settle", at =>
     store.accounts.settle({ id: `call-${at}`, member: memberAt(at), micros: 1_234, detail }),
   )
+  await measureCalls(store, digests)
   await store.close()
 }
 

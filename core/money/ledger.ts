@@ -3,7 +3,7 @@
 import { GatewayError } from "../errors.ts"
 import type { Priced } from "../offer.ts"
 import type { Bill, Clock, Hold, HoldOptions, Ledger, Log, Metrics, Settled } from "../plugin.ts"
-import type { ChargeAnswer, HoldAnswer, Store } from "../state/store.ts"
+import type { ChargeAnswer, HoldAnswer, HoldRequest, Store } from "../state/store.ts"
 import { type MoneyMeters, moneyMeters } from "./meters.ts"
 import { Persistence } from "./persistence.ts"
 import { Running, type RunningHold } from "./running.ts"
@@ -64,15 +64,20 @@ export const createLedger = ({ store, clock, log, metrics, holdLifeMs }: LedgerO
 /** What was set aside. */
 const place = async (parts: Parts, options: HoldOptions): Promise<number> => {
   const { id, principal: member, micros, least, reservations } = options
-  const request = { id, member, micros, least, ...(reservations && { reservations }) }
-  const answer = await parts.store.accounts.hold(request).catch(error => {
-    // The answer may have been lost after the hold was made.
-    if (parts.persistence.size < doubtfulMax)
-      void parts.persistence.keep({ id }, () => parts.store.accounts.release(id, member))
-    throw error
-  })
+  const answer = await asked(parts, { id, member, micros, least, ...(reservations && { reservations }) })
   if (answer.state === "held") return answer.micros
   throw refusals[answer.state]()
+}
+
+const asked = async ({ store, persistence }: Parts, request: HoldRequest): Promise<HoldAnswer> => {
+  try {
+    return await store.accounts.hold(request)
+  } catch (error) {
+    const { id, member } = request
+    // The answer may have been lost after the hold was made.
+    if (persistence.size < doubtfulMax) void persistence.keep({ id }, () => store.accounts.release(id, member))
+    throw error
+  }
 }
 
 /** Texts and code of the specification, sections 6 and 7; the reservation limit has no `retry-after`. */
@@ -101,12 +106,12 @@ class CallHold implements Hold {
   }
 
   settle(priced: Priced, bill: Bill): Promise<Settled> {
-    this.#ended ??= this.#end(this.#settle(priced, bill))
+    this.#ended ??= this.#settle(priced, bill)
     return this.#ended
   }
 
   async release(): Promise<void> {
-    this.#ended ??= this.#end(this.#release())
+    this.#ended ??= this.#release()
     await this.#ended
   }
 
@@ -119,6 +124,7 @@ class CallHold implements Hold {
       return answer
     }
     const answer = await this.#parts.persistence.keep({ id, micros }, charge)
+    this.#parts.running.remove(this.#entry)
     return answer === undefined ? { micros, durable: false } : { micros: answer.charged, durable: true }
   }
 
@@ -130,15 +136,8 @@ class CallHold implements Hold {
       return true
     }
     const done = await this.#parts.persistence.keep({ id }, released)
+    this.#parts.running.remove(this.#entry)
     return { micros: 0, durable: done === true }
-  }
-
-  async #end(ending: Promise<Settled>): Promise<Settled> {
-    try {
-      return await ending
-    } finally {
-      this.#parts.running.remove(this.#entry)
-    }
   }
 
   #count({ charged, shortfall }: ChargeAnswer): void {

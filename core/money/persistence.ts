@@ -13,9 +13,10 @@ const firstRetryMs = 100
 const lastRetryMs = 5_000
 
 interface Job {
-  readonly attempt: () => Promise<boolean>
+  readonly what: object
+  readonly work: () => Promise<unknown>
+  readonly resolve: (value: unknown) => void
   readonly giveUpAt: number
-  giveUp: () => void
   retryAt: number
   retryMs: number
 }
@@ -42,11 +43,13 @@ export class Persistence {
    * @returns what it gave, or `undefined` when that took longer than the patience, or will never come
    */
   keep<T>(what: object, work: () => Promise<T>): Promise<T | undefined> {
-    return new Promise(resolve => {
+    return new Promise<T | undefined>(resolve => {
+      const giveUpAt = this.#clock.now() + patienceMs
       const job: Job = {
-        attempt: () => this.#attempt(what, work, resolve),
-        giveUpAt: this.#clock.now() + patienceMs,
-        giveUp: () => resolve(undefined),
+        what,
+        work,
+        resolve: resolve as (value: unknown) => void,
+        giveUpAt,
         retryAt: Number.POSITIVE_INFINITY,
         retryMs: firstRetryMs,
       }
@@ -65,25 +68,25 @@ export class Persistence {
 
   async #run(job: Job): Promise<void> {
     job.retryAt = Number.POSITIVE_INFINITY
-    if (await job.attempt()) return this.#finish(job)
-    job.retryAt = this.#clock.now() + job.retryMs
-    job.retryMs = Math.min(2 * job.retryMs, lastRetryMs)
-  }
-
-  /** False when it is to be tried again. */
-  async #attempt<T>(what: object, work: () => Promise<T>, resolve: (value: T | undefined) => void): Promise<boolean> {
     try {
-      resolve(await work())
-      return true
+      this.#finish(job, await job.work())
     } catch (error) {
-      if (isGatewayError(error) && error.code === "store_unavailable") return false
-      this.#log.error({ ...what, err: error }, "the ledger could not do what it must")
-      resolve(undefined)
-      return true
+      this.#failed(job, error)
     }
   }
 
-  #finish(job: Job): void {
+  #failed(job: Job, error: unknown): void {
+    if (isGatewayError(error) && error.code === "store_unavailable") {
+      job.retryAt = this.#clock.now() + job.retryMs
+      job.retryMs = Math.min(2 * job.retryMs, lastRetryMs)
+      return
+    }
+    this.#log.error({ ...job.what, err: error }, "the ledger could not do what it must")
+    this.#finish(job, undefined)
+  }
+
+  #finish(job: Job, value: unknown): void {
+    job.resolve(value)
     this.#jobs.delete(job)
     if (this.#jobs.size > 0) return
     for (const resolve of this.#idle.splice(0)) resolve()
@@ -93,7 +96,7 @@ export class Persistence {
     this.#cancel = this.#jobs.size > 0 ? this.#clock.after(tickMs, () => this.#tick()) : undefined
     const now = this.#clock.now()
     for (const job of this.#jobs) {
-      if (job.giveUpAt <= now) job.giveUp()
+      if (job.giveUpAt <= now) job.resolve(undefined)
       if (job.retryAt <= now) void this.#run(job)
     }
   }

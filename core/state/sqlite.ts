@@ -3,6 +3,7 @@
 import { SqliteAccounts } from "./sqlite/accounts.ts"
 import { type Durability, openDatabase, own } from "./sqlite/database.ts"
 import { SqliteDirectory } from "./sqlite/directory.ts"
+import { Freshness } from "./sqlite/freshness.ts"
 import { Groups } from "./sqlite/groups.ts"
 import { SqliteRecords } from "./sqlite/records.ts"
 import { SqliteUsage } from "./sqlite/usage.ts"
@@ -24,16 +25,16 @@ export const openSqlite = async (options: SqliteOptions): Promise<Store> => {
   const disown = owner ? own(path) : () => {}
   const database = opened(path, durability, disown)
   const groups = new Groups(database, {
-    fsync: durability === "power" && path !== ":memory:",
     onState,
     ...(observe && { observe }),
   })
+  const freshness = new Freshness(database)
   const windows = new MemoryWindows(now)
   let open = true
   return {
     kind: "sqlite",
-    directory: new SqliteDirectory(database, groups),
-    accounts: new SqliteAccounts(database, groups, windows, options),
+    directory: new SqliteDirectory(database, groups, freshness),
+    accounts: new SqliteAccounts(database, groups, freshness, windows, options),
     windows,
     records: new SqliteRecords(database, groups, now),
     usage: new SqliteUsage(database),

@@ -1,7 +1,11 @@
+import { randomUUID } from "node:crypto"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
+import fc from "fast-check"
 import { type Test, t } from "tap"
+import { checkLedger } from "../../core/money/check.ts"
 import { openSqlite, type SqliteOptions } from "../../core/state/sqlite.ts"
+import type { KeyRecord, Organisation } from "../../core/state/store.ts"
 import { alice, chargeOf, dayOf, detail, holdOf, life, start, storeContract } from "../fixtures/store-contract.ts"
 
 const options = (more: Partial<SqliteOptions>): SqliteOptions => ({
@@ -12,6 +16,9 @@ const options = (more: Partial<SqliteOptions>): SqliteOptions => ({
   holdLifeMs: life,
   ...more,
 })
+
+const acme: Organisation = { name: "acme", title: "Acme", gateway: true, models: "all", disabled: [] }
+const key: KeyRecord = { id: "key-1", ...alice, name: "", state: "valid", createdAt: start }
 
 const open = async (t: Test, more: Partial<SqliteOptions>) => {
   const store = await openSqlite(options(more))
@@ -44,6 +51,60 @@ t.test("the command line tool writes beside the gateway, which sees it at once",
   await tool.accounts.grant("g", alice, 500, "gift")
   t.same(await gateway.accounts.hold(holdOf("a", 500)), { state: "held", micros: 500 })
   t.match(await tool.accounts.balance(alice), { available: 500, held: 0 })
+})
+
+t.test("a key that the tool disables, enables or revokes is so for the gateway's next call", async t => {
+  const path = join(t.testdir(), "store.db")
+  const gateway = await open(t, { path })
+  const tool = await open(t, { path, owner: false })
+  t.equal(await gateway.directory.identify("d1"), undefined)
+  await tool.directory.createOrganisation(acme)
+  await tool.directory.createKey(key, "d1")
+  const seen = async () => (await gateway.directory.identify("d1"))?.key.state
+  t.equal(await seen(), "valid", "an unknown key is not remembered as unknown")
+  for (const state of ["disabled", "valid", "revoked"] as const) {
+    await tool.directory.changeKey("key-1", state)
+    t.equal(await seen(), state)
+    t.equal(await seen(), state)
+  }
+  await tool.directory.changeOrganisation("acme", { gateway: false })
+  t.match(await gateway.directory.identify("d1"), { organisation: { gateway: false } })
+})
+
+t.test("a key that the gateway revokes itself is so before anybody can call again", async t => {
+  const { directory } = await open(t, {})
+  await directory.createOrganisation(acme)
+  await directory.createKey(key, "d1")
+  t.match(await directory.identify("d1"), { key: { state: "valid" } })
+  const revoked = directory.changeKey("key-1", "revoked")
+  t.match(await directory.identify("d1"), { key: { state: "valid" } }, "not before it is durable")
+  const next = revoked.then(() => directory.identify("d1")) // in the turn of the COMMIT
+  t.match(await next, { key: { state: "revoked" } })
+})
+
+t.test("gateway and tool may write the same account in any order: no credit is lost or made", async t => {
+  const folder = t.testdir()
+  const moves = fc.array(fc.record({ by: fc.constantFrom("gateway", "tool"), grant: fc.boolean(), micros: fc.nat(90) }))
+  const property = fc.asyncProperty(moves, async moves => {
+    const path = join(folder, `${randomUUID()}.db`)
+    const stores = {
+      gateway: await openSqlite(options({ path })),
+      tool: await openSqlite(options({ path, owner: false })),
+    }
+    let [granted, spent] = [0, 0]
+    for (const [at, { by, grant, micros }] of moves.entries()) {
+      const { accounts } = stores[by as keyof typeof stores]
+      if (grant) await accounts.grant(`g${at}`, alice, micros, "gift")
+      else spent += (await accounts.settle(chargeOf(`c${at}`, micros))).charged
+      if (grant) granted += micros
+      const wanted = { granted, available: granted - spent, held: 0, spent }
+      for (const { accounts } of Object.values(stores)) t.same(await accounts.balance(alice), wanted)
+    }
+    for await (const finding of checkLedger(stores.gateway)) t.fail(finding.message)
+    await stores.tool.close()
+    await stores.gateway.close()
+  })
+  await fc.assert(property, { numRuns: 30 }) // the error says seed and path
 })
 
 t.test("what was confirmed is there after opening again; holds died with their calls", async t => {
@@ -100,17 +161,26 @@ t.test("a group that cannot commit is rejected as a whole, and the store says wh
   const store = await open(t, { path, onState: up => states.push(up) })
   await store.accounts.grant("g", alice, 1_000, "gift")
   await store.accounts.hold(holdOf("a", 100))
+  await store.directory.createOrganisation(acme)
+  await store.directory.createKey(key, "d1")
+  t.match(await store.directory.identify("d1"), { key: { state: "valid" } })
   const other = new DatabaseSync(path)
   t.teardown(() => other.close())
   other.exec("BEGIN IMMEDIATE") // holds the file longer than the store waits
-  const results = await Promise.allSettled([store.accounts.settle(chargeOf("a", 70)), store.records.put("k", "v", 9)])
+  const results = await Promise.allSettled([
+    store.accounts.settle(chargeOf("a", 70)),
+    store.directory.changeKey("key-1", "revoked"),
+    store.records.put("k", "v", 9),
+  ])
   t.match(results, [
+    { status: "rejected", reason: { code: "store_unavailable" } },
     { status: "rejected", reason: { code: "store_unavailable" } },
     { status: "rejected", reason: { code: "store_unavailable" } },
   ])
   t.notOk(store.ready())
   await t.rejects(store.accounts.hold(holdOf("b", 1)), { code: "store_unavailable" }, "it could not be charged")
   t.match(await store.accounts.balance(alice), { available: 900, held: 100, spent: 0 })
+  t.match(await store.directory.identify("d1"), { key: { state: "valid" } }, "what was not confirmed is not seen")
   other.exec("COMMIT")
   t.match(await store.accounts.settle(chargeOf("a", 70)), { charged: 70, repeated: false })
   t.ok(store.ready())

@@ -17,6 +17,7 @@ import type {
 } from "../store.ts"
 import type { MemoryWindows } from "../windows.ts"
 import { Book } from "./book.ts"
+import type { Freshness } from "./freshness.ts"
 import type { Groups } from "./groups.ts"
 import { Holds } from "./holds.ts"
 
@@ -35,18 +36,22 @@ export class SqliteAccounts implements Accounts {
   readonly #day: (at: number) => string
   readonly #holds = new Holds()
   readonly #book: Book
-  readonly #stored: StatementSync
   readonly #entry: StatementSync
   readonly #page: StatementSync
   readonly #members: StatementSync
 
-  constructor(database: DatabaseSync, groups: Groups, windows: MemoryWindows, options: StoreOptions) {
+  constructor(
+    database: DatabaseSync,
+    groups: Groups,
+    freshness: Freshness,
+    windows: MemoryWindows,
+    options: StoreOptions,
+  ) {
     this.#groups = groups
     this.#windows = windows
     this.#options = options
     this.#day = rememberDay(options.day)
-    this.#book = new Book(database, groups)
-    this.#stored = database.prepare("SELECT granted, spent FROM accounts WHERE organisation = ? AND member = ?")
+    this.#book = new Book(database, groups, freshness)
     this.#entry = database.prepare(
       "SELECT micros, shortfall, detail FROM entries WHERE account = ? AND id = ? AND kind = ?",
     )
@@ -149,9 +154,9 @@ export class SqliteAccounts implements Accounts {
   }
 
   #balance(member: MemberRef): Balance {
-    const row = read(() => this.#stored.get(member.organisation, member.member))
-    if (row === undefined) return { granted: 0, available: 0, held: 0, spent: 0 }
-    const { granted, spent } = row as unknown as { readonly granted: number; readonly spent: number }
+    const account = read(() => this.#book.read(member))
+    if (account === undefined) return { granted: 0, available: 0, held: 0, spent: 0 }
+    const { granted, spent } = account
     const held = this.#holds.total(member)
     return { granted, available: granted - spent - held, held, spent }
   }

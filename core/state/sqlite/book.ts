@@ -1,12 +1,18 @@
 /**
- * The rows of a group: accounts are read once per group and written back once, daily usage is summed before it is
- * written, ledger rows are inserted as they come. Everything here runs inside a write of `Groups`.
+ * The rows of the money verbs: accounts are read once and remembered, written back once per group; daily usage is
+ * summed before it is written, ledger rows are inserted as they come. What changes something runs inside a write of
+ * `Groups`.
  */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite"
+import { LRUCache } from "lru-cache"
 import { memberKey, plus, type Quantities, type UsageKey } from "../member.ts"
 import type { EntryKind, MemberRef } from "../store.ts"
+import type { Freshness } from "./freshness.ts"
 import type { Groups } from "./groups.ts"
+
+/** So many accounts are remembered, at about 200 bytes each. */
+const rememberedMax = 10_000
 
 export interface AccountRow {
   readonly id: number
@@ -39,7 +45,9 @@ const upsertUsage = `
   ON CONFLICT DO UPDATE SET ${sumColumns.map(name => `${name} = ${name} + excluded.${name}`).join(", ")}`
 
 export class Book {
-  readonly #accounts = new Map<string, AccountRow>()
+  readonly #freshness: Freshness
+  readonly #accounts = new LRUCache<string, AccountRow>({ max: rememberedMax })
+  #changed: AccountRow[] = []
   readonly #usage = new Map<string, UsageSum>()
   readonly #find: StatementSync
   readonly #create: StatementSync
@@ -47,7 +55,8 @@ export class Book {
   readonly #insert: StatementSync
   readonly #upsert: StatementSync
 
-  constructor(database: DatabaseSync, groups: Groups) {
+  constructor(database: DatabaseSync, groups: Groups, freshness: Freshness) {
+    this.#freshness = freshness
     this.#find = database.prepare(
       "SELECT id, granted, spent, sequence FROM accounts WHERE organisation = ? AND member = ?",
     )
@@ -59,21 +68,23 @@ export class Book {
       "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id, account, kind) DO NOTHING",
     )
     this.#upsert = database.prepare(upsertUsage)
-    groups.gather(
-      () => this.#writeBack(),
-      () => this.#forget(),
-    )
+    freshness.remember(() => this.#accounts.clear())
+    groups.gather({
+      begun: () => freshness.checkNow(),
+      finish: () => this.#writeBack(),
+      forget: () => this.#forget(),
+    })
   }
 
-  /** The member's account as this group sees it, created when there is none. */
+  /** The member's account as the file has it now, `undefined` when there is none. */
+  read(member: MemberRef): Readonly<AccountRow> | undefined {
+    this.#freshness.check()
+    return this.#known(member)
+  }
+
+  /** Inside a group: the member's account, created when there is none. */
   account(member: MemberRef): AccountRow {
-    const key = memberKey(member)
-    const known = this.#accounts.get(key)
-    if (known !== undefined) return known
-    const row = this.#find.get(member.organisation, member.member) as Omit<AccountRow, "changed"> | undefined
-    const account = row === undefined ? this.#open(member) : { ...row, changed: false }
-    this.#accounts.set(key, account)
-    return account
+    return this.#known(member) ?? this.#keep(member, this.#open(member))
   }
 
   /** Adds a ledger row; false when the account has one of this kind and id already. */
@@ -83,6 +94,7 @@ export class Book {
     const { changes } = this.#insert.run(account.id, sequence, kind, id, at, micros, shortfall, detail, reason)
     if (changes === 0) return false
     account.sequence = sequence
+    if (!account.changed) this.#changed.push(account)
     account.changed = true
     return true
   }
@@ -94,21 +106,37 @@ export class Book {
     else sum.sums = plus(sum.sums, added)
   }
 
+  #known(member: MemberRef): AccountRow | undefined {
+    const known = this.#accounts.get(memberKey(member))
+    if (known !== undefined) return known
+    const row = this.#find.get(member.organisation, member.member) as Omit<AccountRow, "changed"> | undefined
+    return row && this.#keep(member, { ...row, changed: false })
+  }
+
+  #keep(member: MemberRef, account: AccountRow): AccountRow {
+    this.#accounts.set(memberKey(member), account)
+    return account
+  }
+
   #open(member: MemberRef): AccountRow {
     const { lastInsertRowid } = this.#create.run(member.organisation, member.member)
     return { id: Number(lastInsertRowid), granted: 0, spent: 0, sequence: 0, changed: false }
   }
 
   #writeBack(): void {
-    for (const { id, granted, spent, sequence, changed } of this.#accounts.values()) {
-      if (changed) this.#update.run(granted, spent, sequence, id)
+    for (const account of this.#changed) {
+      this.#update.run(account.granted, account.spent, account.sequence, account.id)
+      account.changed = false
     }
     for (const { account, key, sums } of this.#usage.values()) this.#upsert.run(account, ...key, ...sums)
-    this.#forget()
+    this.#changed = []
+    this.#usage.clear()
   }
 
+  /** What is here may never have reached the file: all of it is read again. */
   #forget(): void {
     this.#accounts.clear()
+    this.#changed = []
     this.#usage.clear()
   }
 }

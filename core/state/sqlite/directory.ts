@@ -1,9 +1,14 @@
-/** Organisations, members and keys of the embedded store: read fresh each time. */
+/** Organisations, members and keys of the embedded store: as the file has them in this turn. */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite"
+import { LRUCache } from "lru-cache"
 import { storeUnavailable } from "../failure.ts"
 import type { Directory, Identity, KeyRecord, KeyState, MemberRef, Organisation } from "../store.ts"
+import type { Freshness } from "./freshness.ts"
 import type { Groups } from "./groups.ts"
+
+/** So many identities are remembered, at about 400 bytes each; digests of unknown keys are not. */
+const rememberedMax = 10_000
 
 interface KeyRow {
   readonly id: string
@@ -19,14 +24,18 @@ const keyColumns =
 
 export class SqliteDirectory implements Directory {
   readonly #groups: Groups
+  readonly #freshness: Freshness
+  readonly #identities = new LRUCache<string, Identity>({ max: rememberedMax })
   readonly #database: DatabaseSync
   readonly #identify: StatementSync
   readonly #organisation: StatementSync
   /** Parsed records by their text: an organisation costs its JSON only when it changed. */
   readonly #parsed = new Map<string, { readonly text: string; readonly organisation: Organisation }>()
 
-  constructor(database: DatabaseSync, groups: Groups) {
+  constructor(database: DatabaseSync, groups: Groups, freshness: Freshness) {
     this.#groups = groups
+    this.#freshness = freshness
+    freshness.remember(() => this.#identities.clear())
     this.#database = database
     this.#identify = database.prepare(
       `SELECT ${keyColumns}, o.record AS record FROM keys k JOIN organisations o ON o.name = k.organisation WHERE k.digest = ?`,
@@ -35,13 +44,21 @@ export class SqliteDirectory implements Directory {
   }
 
   async identify(digest: string): Promise<Identity | undefined> {
-    const row = this.#get(this.#identify, digest) as (KeyRow & { readonly record: string }) | undefined
-    return row && { key: keyOf(row), organisation: this.#parse(row.organisation, row.record) }
+    try {
+      this.#freshness.check()
+      return this.#identities.get(digest) ?? this.#readIdentity(digest)
+    } catch (cause) {
+      throw storeUnavailable(cause)
+    }
   }
 
   async organisation(name: string): Promise<Organisation | undefined> {
-    const row = this.#get(this.#organisation, name) as { readonly record: string } | undefined
-    return row && this.#parse(name, row.record)
+    try {
+      const row = this.#organisation.get(name) as { readonly record: string } | undefined
+      return row && this.#parse(name, row.record)
+    } catch (cause) {
+      throw storeUnavailable(cause)
+    }
   }
 
   async organisations(): Promise<readonly Organisation[]> {
@@ -59,7 +76,7 @@ export class SqliteDirectory implements Directory {
   }
 
   changeOrganisation(name: string, change: Partial<Omit<Organisation, "name">>): Promise<boolean> {
-    return this.#groups.write(() => {
+    return this.#change(() => {
       const row = this.#organisation.get(name) as { readonly record: string } | undefined
       if (row === undefined) return false
       const changed = { ...(JSON.parse(row.record) as Organisation), ...change, name }
@@ -91,7 +108,7 @@ export class SqliteDirectory implements Directory {
   }
 
   changeKey(id: string, state: KeyState): Promise<KeyRecord | undefined> {
-    return this.#groups.write(() => {
+    return this.#change(() => {
       this.#database.prepare("UPDATE keys SET state = ? WHERE id = ? AND state != 'revoked'").run(state, id)
       const row = this.#database.prepare(`SELECT ${keyColumns} FROM keys k WHERE id = ?`).get(id) as KeyRow | undefined
       return row && keyOf(row)
@@ -99,15 +116,23 @@ export class SqliteDirectory implements Directory {
   }
 
   #write(statement: string, ...values: readonly (string | number)[]): Promise<boolean> {
-    return this.#groups.write(() => this.#database.prepare(statement).run(...values).changes === 1)
+    return this.#change(() => this.#database.prepare(statement).run(...values).changes === 1)
   }
 
-  #get(statement: StatementSync, value: string): unknown {
-    try {
-      return statement.get(value)
-    } catch (cause) {
-      throw storeUnavailable(cause)
-    }
+  /** A group runs in one piece: nothing is read, and so remembered, between this and its COMMIT or rollback. */
+  #change<T>(run: () => T): Promise<T> {
+    return this.#groups.write(() => {
+      this.#identities.clear()
+      return run()
+    })
+  }
+
+  #readIdentity(digest: string): Identity | undefined {
+    const row = this.#identify.get(digest) as (KeyRow & { readonly record: string }) | undefined
+    if (row === undefined) return undefined
+    const identity = { key: keyOf(row), organisation: this.#parse(row.organisation, row.record) }
+    this.#identities.set(digest, identity)
+    return identity
   }
 
   #all(statement: string, ...values: readonly string[]): unknown[] {

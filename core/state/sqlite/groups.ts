@@ -7,15 +7,24 @@
 import type { DatabaseSync } from "node:sqlite"
 import { storeUnavailable } from "../failure.ts"
 
-/** With an fsync per group, groups start at least this far apart: under load, fewer and larger ones. */
+/** After a group of so many writes, the next one starts at least this far from it: under load, fewer and larger ones. */
+const crowd = 4
 const spacingMs = 2
 const probeEveryMs = 1_000
 
 export interface GroupOptions {
-  /** Every group is on the disk before its promises resolve. */
-  readonly fsync: boolean
   readonly onState: (up: boolean, cause?: unknown) => void
   readonly observe?: (operation: string, seconds: number, failed: boolean) => void
+}
+
+/** Who keeps in memory what the writes of a group read and change. */
+export interface Gatherer {
+  /** The transaction has begun: from here on nobody else writes. */
+  begun(): void
+  /** Writes back what was gathered, before the COMMIT. */
+  finish(): void
+  /** The group, or one write of it, was rolled back. */
+  forget(): void
 }
 
 interface Write {
@@ -32,11 +41,11 @@ export class Groups {
   #queue: Write[] = []
   #scheduled = false
   #startedAt = Number.NEGATIVE_INFINITY
+  #size = 0
   #closed = false
   #up = true
   #probe: NodeJS.Timeout | undefined
-  readonly #finish: (() => void)[] = []
-  readonly #forget: (() => void)[] = []
+  #gatherer: Gatherer | undefined
   readonly #undo: (() => void)[] = []
 
   constructor(database: DatabaseSync, options: GroupOptions) {
@@ -48,10 +57,8 @@ export class Groups {
     return this.#up && !this.#closed
   }
 
-  /** `finish` writes back what the group gathered, before its COMMIT; `forget` drops it, after commit or rollback. */
-  gather(finish: () => void, forget: () => void): void {
-    this.#finish.push(finish)
-    this.#forget.push(forget)
+  gather(gatherer: Gatherer): void {
+    this.#gatherer = gatherer
   }
 
   /** Inside a write: how to take back a change of memory when the write is rolled back. */
@@ -76,17 +83,18 @@ export class Groups {
 
   #schedule(): void {
     this.#scheduled = true
-    const wait = this.#options.fsync ? this.#startedAt + spacingMs - performance.now() : 0
+    const wait = this.#size < crowd ? 0 : this.#startedAt + spacingMs - performance.now()
     // A timer is never shorter than 1 ms, so a group that is nearly due goes now.
-    if (wait >= 1) setTimeout(() => this.#flush(), Math.floor(wait))
-    else setImmediate(() => this.#flush())
+    if (wait >= 1) setTimeout(this.#flush, Math.floor(wait))
+    else setImmediate(this.#flush)
   }
 
-  #flush(): void {
+  readonly #flush = (): void => {
     this.#scheduled = false
     const writes = this.#queue
     if (writes.length === 0) return
     this.#queue = []
+    this.#size = writes.length
     this.#startedAt = performance.now()
     const failure = this.#commit(writes)
     this.#options.observe?.("commit", (performance.now() - this.#startedAt) / 1_000, failure !== undefined)
@@ -107,11 +115,11 @@ export class Groups {
 
   /** All in one go; `undefined` when one of them failed: a savepoint per write would cost every group for that. */
   #together(writes: readonly Write[]): readonly Ended[] | undefined {
-    this.#database.exec("BEGIN IMMEDIATE")
+    this.#begin()
     const ended: Ended[] = []
     try {
       for (const { run } of writes) ended.push({ value: run() })
-      for (const finish of this.#finish) finish()
+      this.#gatherer?.finish()
     } catch {
       this.#rollback()
       return undefined
@@ -122,7 +130,7 @@ export class Groups {
 
   /** Each under its own savepoint, so that the one that fails is rejected alone. */
   #apart(writes: readonly Write[]): readonly Ended[] {
-    this.#database.exec("BEGIN IMMEDIATE")
+    this.#begin()
     const ended = writes.map(({ run }) => this.#alone(run))
     this.#end()
     return ended
@@ -133,29 +141,32 @@ export class Groups {
     this.#database.exec("SAVEPOINT one")
     try {
       const value = run()
-      for (const finish of this.#finish) finish()
+      this.#gatherer?.finish()
       this.#database.exec("RELEASE one")
       return { value }
     } catch (error) {
       if (!this.#database.isTransaction) throw error // the disk is full or broken: SQLite gave up the whole transaction
       this.#database.exec("ROLLBACK TO one; RELEASE one")
       this.#takeBack(before)
+      this.#gatherer?.forget()
       return { error: error instanceof RangeError ? error : storeUnavailable(error) }
-    } finally {
-      for (const forget of this.#forget) forget()
     }
+  }
+
+  #begin(): void {
+    this.#database.exec("BEGIN IMMEDIATE")
+    this.#gatherer?.begun()
   }
 
   #end(): void {
     this.#database.exec("COMMIT")
     this.#undo.length = 0
-    for (const forget of this.#forget) forget()
   }
 
   #rollback(): void {
     if (this.#database.isTransaction) this.#database.exec("ROLLBACK")
     this.#takeBack(0)
-    for (const forget of this.#forget) forget()
+    this.#gatherer?.forget()
   }
 
   #takeBack(from: number): void {
