@@ -47,9 +47,9 @@ const create = async (
 }
 
 const createMember = async (ref: MemberRef, micros: number, store: Store): Promise<void> => {
-  await store.directory.createMember(ref)
-  // The id makes a repeat after a crash in between harmless.
+  // First, because a member that is known gets nothing more: after a crash in between the id makes the repeat harmless.
   if (micros > 0) await store.accounts.grant(`bootstrap:${ref.organisation}/${ref.member}`, ref, micros, "bootstrap")
+  await store.directory.createMember(ref)
 }
 
 const keyId = (digest: string): string => `key_${digest.slice(0, 12)}`

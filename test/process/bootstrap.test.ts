@@ -1,0 +1,82 @@
+import t, { type Test } from "tap"
+import { bootstrap } from "../../core/bootstrap.ts"
+import { createLog } from "../../core/observe/log.ts"
+import { openSqlite } from "../../core/state/sqlite.ts"
+import type { Store } from "../../core/state/store.ts"
+import { testClock } from "../../core/testing.ts"
+import { dayOf, life } from "../fixtures/store-contract.ts"
+
+const log = createLog({ level: "silent" })
+const alice = { organisation: "acme", member: "alice" }
+const acme = [
+  {
+    name: "acme",
+    gateway: true,
+    models: "all" as const,
+    members: [{ name: "alice", micros: 500, keys: ["ab".repeat(32)] }],
+  },
+]
+
+const open = async (t: Test): Promise<Store> => {
+  const store = await openSqlite({
+    path: ":memory:",
+    durability: "process",
+    now: Date.now,
+    day: dayOf,
+    holdLifeMs: life,
+  })
+  t.teardown(() => store.close())
+  return store
+}
+
+/** The same store, whose n-th write fails: the process dies there, or the store goes away. */
+const failingAt = (store: Store, failing: number): Store => {
+  let write = 0
+  const step =
+    <Rest extends readonly unknown[], T>(verb: (...rest: Rest) => Promise<T>) =>
+    async (...rest: Rest): Promise<T> => {
+      write += 1
+      if (write === failing) throw new Error("the store went away")
+      return verb(...rest)
+    }
+  const { directory, accounts } = store
+  return {
+    ...store,
+    directory: {
+      identify: digest => directory.identify(digest),
+      organisation: name => directory.organisation(name),
+      organisations: () => directory.organisations(),
+      changeOrganisation: (name, change) => directory.changeOrganisation(name, change),
+      members: name => directory.members(name),
+      keys: name => directory.keys(name),
+      changeKey: (id, state) => directory.changeKey(id, state),
+      createOrganisation: step(one => directory.createOrganisation(one)),
+      createMember: step(one => directory.createMember(one)),
+      createKey: step((key, digest) => directory.createKey(key, digest)),
+    },
+    accounts: Object.assign(Object.create(accounts), {
+      grant: step((...rest: Parameters<typeof accounts.grant>) => accounts.grant(...rest)),
+    }),
+  }
+}
+
+t.test("a start that ends at any write is completed by the next one, and nothing is given twice", async t => {
+  for (const failing of [1, 2, 3, 4]) {
+    const store = await open(t)
+    const clock = testClock()
+    const cancel = await bootstrap(acme, failingAt(store, failing), clock, log)
+    cancel() // the process is gone
+    await bootstrap(acme, store, clock, log)
+    t.match(await store.accounts.balance(alice), { granted: 500, available: 500 }, `write ${failing}`)
+    t.match(await store.directory.identify("ab".repeat(32)), { key: alice })
+  }
+})
+
+t.test("what exists is never changed", async t => {
+  const store = await open(t)
+  await bootstrap(acme, store, testClock(), log)
+  await store.directory.changeOrganisation("acme", { gateway: false })
+  await bootstrap(acme, store, testClock(), log)
+  t.match(await store.accounts.balance(alice), { granted: 500 })
+  t.match(await store.directory.organisation("acme"), { gateway: false })
+})
