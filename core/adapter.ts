@@ -208,6 +208,8 @@ export interface Adapter {
   readonly name: string
   readonly dialect: Dialect
   readonly fields: AllowedFields
+  /** What a vendor's `options` allow beside them. */
+  readonly moreFields?: (vendor: Vendor) => Partial<AllowedFields>
   /** Header fields that authorise a call. Added last, for the configured origin only. */
   authorise(secret: Secret, vendor: Vendor): Readonly<Record<string, string>>
   readonly apis: Readonly<Record<string, Api>>

@@ -182,6 +182,7 @@ export class Gateway {
         budget: createByteBudget(limits.bodiesInMemoryBytes),
         bodyGauge: metrics.product("body_bytes_in_flight").child(),
         sandbox,
+        basePath: this.config.basePath,
         bodyMaxBytes,
         onUsageMissing: (call, target) => missing.child(target.vendor, call.find("model")?.model.name ?? "other").add(),
       },

@@ -6,13 +6,14 @@ import { ConfigError } from "./catalog/load.ts"
 import { price } from "./catalog/price.ts"
 import { compileSchema, type Problem } from "./catalog/schema.ts"
 import { GatewayError } from "./errors.ts"
-import { bodyOf, type ScannedBody, scanOptionsOf } from "./http/body.ts"
+import { bodyOf, rawBody, type ScannedBody, scanOptionsOf } from "./http/body.ts"
 import { Exchange, type ExchangeContext, type VendorTable } from "./http/exchange.ts"
 import { compileFields, type FieldFilter } from "./http/fields.ts"
 import { type CompiledRoute, compileRoute, type NamedStep } from "./http/pipeline.ts"
 import { plain } from "./http/plain.ts"
 import { createRouter } from "./http/router.ts"
 import type { Site } from "./http/server.ts"
+import { runTunnel } from "./http/tunnel.ts"
 import { type AnyPlugin, type LoadedAdapters, loadAdapters, loadPlugins, type ReadyPlugin } from "./loader.ts"
 import type { ChildLog } from "./observe/log.ts"
 import type { MetricsHub } from "./observe/metrics.ts"
@@ -87,14 +88,23 @@ class Assembly {
         throw this.#problem(`${route.path} of plugin ${plugin}: no dialect is called "${route.dialect}"`)
       return this.#compile(route, plugin, table)
     })
-    const { match } = createRouter(routes, this.#config.basePath)
+    const { basePath } = this.#config
+    const plainRoutes = createRouter(
+      routes.filter(({ route }) => route.upgrade !== true),
+      basePath,
+    )
+    const upgradeRoutes = createRouter(
+      routes.filter(({ route }) => route.upgrade === true),
+      basePath,
+    )
     let calls = 0
     let onIdle: (() => void) | undefined
     return {
       config: this.#config,
       routes,
       vendors: this.#vendors,
-      match,
+      match: plainRoutes.match,
+      matchUpgrade: path => upgradeRoutes.match("GET", path),
       dialect: table.dialect,
       enter: () => {
         calls += 1
@@ -130,6 +140,7 @@ class Assembly {
         checkQuery:
           checkQuery === undefined ? undefined : query => refuseInvalid(checkQuery(Object.fromEntries(query))),
         exchange: (call, prepare) => new Exchange(call, prepare, table, exchange).run(),
+        tunnel: (call, target, path) => runTunnel(call, target, path, table, exchange),
         now: clock.now,
         observe: (plugin, seconds) => metrics.product("plugin_duration_seconds").child(plugin).observe(seconds),
       })
@@ -141,7 +152,7 @@ class Assembly {
   #vendorTable(): VendorTable {
     const filters = new Map<string, FieldFilter>()
     for (const vendor of this.#vendors.values()) {
-      filters.set(vendor.name, compileFields(this.#adapterOf(vendor.name), this.#config.sandbox))
+      filters.set(vendor.name, compileFields(this.#adapterOf(vendor.name), vendor, this.#config.sandbox))
     }
     return {
       vendor: name => present(this.#vendors.get(name), `vendor ${name}`),
@@ -197,6 +208,7 @@ const readBodyOf = (route: Route): ((bytes: Buffer) => ScannedBody) => {
   const properties = Object.keys((route.schema?.properties as JsonSchema | undefined) ?? {})
   const scan = scanOptionsOf({ ...route, reads: [...(route.reads ?? []), ...properties] })
   const check = route.schema === undefined ? undefined : compileSchema(route.schema, "body")
+  if (route.raw === true) return rawBody
   return bytes => {
     const body = bodyOf(bytes, scan)
     if (check !== undefined)

@@ -75,6 +75,10 @@ export interface Route {
   /** The model's type on usage rows; routes without a model name their own. */
   readonly kind?: string
   readonly upgrade?: true
+  /** The body is taken as it is: never scanned, parsed or checked. */
+  readonly raw?: true
+  /** What is sold here, when no catalog entry says it: one flat offer with its vendor and price. */
+  readonly fixed?: Model
   /** Checked by ajv; a failure is the 422 body of the specification. */
   readonly schema?: JsonSchema
   /** The same for the query string (all values are strings). */
@@ -207,7 +211,8 @@ interface DraftBase {
   readonly path: string
   /** Asks for the whole answer or for a stream: decides timeouts and framing. */
   readonly streamed: boolean
-  readonly method?: "GET" | "POST"
+  /** POST unless said otherwise. */
+  readonly method?: Method
   readonly headers?: Readonly<Record<string, string>>
   /** Use exactly this secret (its public name): follow-ups of stored responses. */
   readonly secret?: string
@@ -250,6 +255,8 @@ export interface Call {
   readonly route: Route
   readonly method: string
   readonly params: Readonly<Record<string, string>>
+  /** As the client wrote it, `base_path` and query not included. */
+  readonly path: string
   readonly query: URLSearchParams
   readonly headers: IncomingHttpHeaders
   /** The client is gone. Never reaches the upstream. */
@@ -271,4 +278,6 @@ export interface Call {
   watch(watcher: Watcher): void
   onBill(billing: Billing): void
   exchange(prepare: (target: Target) => Draft | Promise<Draft>): Promise<Outcome>
+  /** Joins the client's WebSocket with the vendor's (upgrade routes); settles when it is closed. */
+  tunnel(target: Target, path: string): Promise<Outcome>
 }

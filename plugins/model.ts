@@ -25,10 +25,16 @@ export default {
   setup(host) {
     host.use({
       // A form is read by its own route, which also resolves its model.
-      on: route => route.model !== "none" && route.model !== "form",
+      on: route => route.fixed !== undefined || (route.model !== "none" && route.model !== "form"),
       needs: ["principal"],
       provides: ["model", "plan"],
       async run(call, next) {
+        const { fixed } = call.route
+        if (fixed !== undefined) {
+          call.set("model", { asked: fixed.name, model: fixed })
+          call.set("plan", fixed.targets)
+          return next()
+        }
         const { organisation } = call.get("principal").identity
         const resolved = resolve(host, call.route, await askedName(call), organisation)
         call.set("model", resolved)

@@ -249,6 +249,14 @@ export const bodyOf = (bytes: Buffer, options: ScanOptions): ScannedBody => {
   return new ScannedBody(bytes, scan, options.reads)
 }
 
+/** A body that nobody looks into. */
+export const rawBody = (bytes: Buffer): ScannedBody =>
+  new ScannedBody(
+    bytes,
+    { root: "other", fields: new Map(), textBytes: 0, images: 0, files: 0, found: new Map() },
+    new Set(),
+  )
+
 const notAnObject = (): GatewayError => {
   const msg = "Input should be a valid object"
   return new GatewayError("validation_failed", msg, { detail: [{ type: "object_type", loc: ["body"], msg }] })

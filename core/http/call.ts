@@ -1,6 +1,7 @@
 /** One call from its head to its last byte: what plugins see of it, and its one moment of billing. */
 
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
+import type { Duplex } from "node:stream"
 import type { UsageReport } from "../adapter.ts"
 import { GatewayError } from "../errors.ts"
 import type { Target, Usage } from "../offer.ts"
@@ -19,6 +20,7 @@ export interface CallContext {
   readonly budget: ByteBudget
   readonly bodyGauge: { add(bytes: number): void }
   readonly sandbox: boolean
+  readonly basePath: string
   /** The most that a body may have when no step says otherwise. */
   readonly bodyMaxBytes: number
   onUsageMissing(call: GatewayCall, target: Target): void
@@ -51,6 +53,8 @@ export class GatewayCall implements Call {
   /** Set by the exchange while it runs: how a stop (deadline, shutdown) reaches the upstream. */
   onStop: ((error: GatewayError) => void) | undefined
   stopped: GatewayError | undefined
+  /** On an upgrade request: the bare socket, and what came behind the head. */
+  upgraded: { readonly socket: Duplex; readonly head: Buffer } | undefined
   readonly #context: CallContext
   readonly #target: string
   readonly #facts: Partial<Facts> = {}
@@ -90,6 +94,10 @@ export class GatewayCall implements Call {
 
   get headers(): IncomingHttpHeaders {
     return this.request.headers
+  }
+
+  get path(): string {
+    return this.#target.slice(this.#context.basePath.length).replace(/\?.*$/s, "")
   }
 
   get query(): URLSearchParams {
@@ -225,6 +233,11 @@ export class GatewayCall implements Call {
   exchange(prepare: (target: Target) => Draft | Promise<Draft>): Promise<Outcome> {
     this.stepSince = Number.POSITIVE_INFINITY // the vendor has deadlines of its own
     return this.compiled.exchange(this, prepare)
+  }
+
+  tunnel(target: Target, path: string): Promise<Outcome> {
+    this.stepSince = Number.POSITIVE_INFINITY
+    return this.compiled.tunnel(this, target, path)
   }
 
   /** Settles or releases, once: by what was reported, by how the upstream ended. */

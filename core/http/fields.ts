@@ -2,6 +2,7 @@
 
 import type { IncomingHttpHeaders } from "node:http"
 import type { Adapter } from "../adapter.ts"
+import type { Vendor } from "../offer.ts"
 import type { Fields } from "./upstream.ts"
 
 export interface FieldFilter {
@@ -47,11 +48,14 @@ const allowed = (names: readonly string[], extra: readonly string[]): { exact: s
   }
 }
 
-export const compileFields = (adapter: Adapter, sandbox: boolean): FieldFilter => {
-  const toVendor = allowed(adapter.fields.toVendor, sandbox ? ["content-type", "x-sandbox-fault"] : ["content-type"])
-  const toClient = allowed(adapter.fields.toClient, ["content-type"])
+export const compileFields = (adapter: Adapter, vendor: Vendor, sandbox: boolean): FieldFilter => {
+  const more = adapter.moreFields?.(vendor) ?? {}
+  const ours = sandbox ? ["content-type", "x-sandbox-fault"] : ["content-type"]
+  const toVendor = allowed([...adapter.fields.toVendor, ...(more.toVendor ?? [])], ours)
+  const toClient = allowed([...adapter.fields.toClient, ...(more.toClient ?? [])], ["content-type"])
   const clientExact = new Set(toClient.exact)
-  const queryNames = new Set(adapter.fields.query)
+  const queryNames = new Set([...adapter.fields.query, ...(more.query ?? [])])
+  const everyQuery = queryNames.has("*")
   const defaults = Object.entries(adapter.defaults ?? {})
 
   const mayReach = (name: string): boolean =>
@@ -90,7 +94,7 @@ export const compileFields = (adapter: Adapter, sandbox: boolean): FieldFilter =
       if (client === undefined && own === undefined) return ""
       const out = new URLSearchParams()
       if (client !== undefined) {
-        for (const [name, value] of client) if (queryNames.has(name)) out.append(name, value)
+        for (const [name, value] of client) if (everyQuery || queryNames.has(name)) out.append(name, value)
       }
       for (const name in own) out.set(name, own[name] as string)
       const text = out.toString()

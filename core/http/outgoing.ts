@@ -43,8 +43,9 @@ export const outgoing = async (
 
 const bodyFor = async (call: GatewayCall, draft: Draft, target: Target): Promise<readonly Buffer[]> => {
   if (draft.verb !== "relay") return [typeof draft.body === "string" ? Buffer.from(draft.body) : draft.body]
-  if (draft.method === "GET") return []
+  if (draft.method === "GET" || call.route.upgrade === true) return []
   const body = await call.body()
+  if (body.bytes.length === 0) return []
   return draft.splice === false || body.field("model") === target.model ? [body.bytes] : spliceModel(body, target.model)
 }
 

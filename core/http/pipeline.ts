@@ -22,6 +22,7 @@ export interface CompiledRoute {
   /** Scans and validates the received bytes. */
   readBody(bytes: Buffer): ScannedBody
   exchange(call: GatewayCall, prepare: (target: Target) => Draft | Promise<Draft>): Promise<Outcome>
+  tunnel(call: GatewayCall, target: Target, path: string): Promise<Outcome>
 }
 
 export interface RouteParts {
@@ -31,6 +32,7 @@ export interface RouteParts {
   /** Throws the 422 of the specification. */
   readonly checkQuery: ((query: URLSearchParams) => void) | undefined
   readonly exchange: CompiledRoute["exchange"]
+  readonly tunnel: CompiledRoute["tunnel"]
   readonly now: () => number
   /** One call in a hundred: a plugin's own time, without `next()`. */
   readonly observe: (plugin: string, seconds: number) => void
@@ -56,6 +58,7 @@ export const compileRoute = (route: Route, steps: readonly NamedStep[], parts: R
     run: async call => onion(call),
     readBody: parts.readBody,
     exchange: parts.exchange,
+    tunnel: parts.tunnel,
   }
 }
 

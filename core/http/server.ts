@@ -1,7 +1,7 @@
 /** The public listener: refuses what is ambiguous, makes a call of the rest, answers errors, drains. */
 
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http"
-import type { AddressInfo } from "node:net"
+import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http"
+import type { AddressInfo, Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import type { Dialect } from "../adapter.ts"
 import { asGatewayError, GatewayError } from "../errors.ts"
@@ -22,6 +22,8 @@ export interface Site {
     | { readonly route: CompiledRoute; readonly params: Record<string, string> }
     | { readonly allow: readonly string[] }
     | undefined
+  /** The same among the routes that take WebSockets. */
+  matchUpgrade(path: string): ReturnType<Site["match"]>
   dialect(name: string): Dialect
   /** Counts a call in; the answer counts it out, so that an old generation is torn down after its last call. */
   enter(): () => void
@@ -66,6 +68,23 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
     if (found === undefined) return stray(request, response, new GatewayError("not_found", "Not found"))
     if ("allow" in found) return stray(request, response, notAllowed(found.allow))
     const call = new GatewayCall(context, found.route, found.params, request, response)
+    serve(call, site, response)
+  }
+
+  /** The same guards, and the same error answers, until the handler takes the socket. */
+  const beginUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    socket.on("error", () => {}) // node hands over a bare socket; a reset must not end the process
+    const site = options.site()
+    const refusal = frontCheck(request) ?? (draining ? drainRefusal() : undefined)
+    const found = refusal === undefined ? site.matchUpgrade(pathOf(request.url as string)) : undefined
+    if (found === undefined || "allow" in found) return refuseSocket(socket, refusal ?? noUpgrade(request, site))
+    const response = new ServerResponse(request)
+    response.shouldKeepAlive = false
+    response.assignSocket(socket as Socket)
+    response.once("finish", () => socket.end())
+    const call = new GatewayCall(context, found.route, found.params, request, response)
+    call.upgraded = { socket, head }
+    socket.once("close", () => call.leave())
     serve(call, site, response)
   }
 
@@ -149,9 +168,7 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
   server.on("connect", (_request: IncomingMessage, socket: Duplex) =>
     refuseSocket(socket, new GatewayError("not_implemented", "This method is not implemented.")),
   )
-  server.on("upgrade", (request: IncomingMessage, socket: Duplex) =>
-    refuseSocket(socket, upgradeError(request, options.site())),
-  )
+  server.on("upgrade", beginUpgrade)
 
   return {
     calls,
@@ -207,9 +224,7 @@ const parserError = (error: { code?: string }): GatewayError =>
   (error.code === undefined ? undefined : parserErrors[error.code]) ??
   new GatewayError("invalid_request", "The request is not valid HTTP.")
 
-const upgradeError = (request: IncomingMessage, site: Site): GatewayError => {
-  const refusal = frontCheck(request)
-  if (refusal !== undefined) return refusal
+const noUpgrade = (request: IncomingMessage, site: Site): GatewayError => {
   const found = site.match("GET", pathOf(request.url ?? "/"))
   return found === undefined
     ? new GatewayError("not_found", "Not found")

@@ -4,7 +4,7 @@ import { Readable } from "node:stream"
 import { type Dispatcher, Pool } from "undici"
 import { type ErrorCode, GatewayError } from "../errors.ts"
 import type { Secret, Vendor } from "../offer.ts"
-import type { Clock } from "../plugin.ts"
+import type { Clock, Method } from "../plugin.ts"
 
 /** Absolute deadlines on one coarse timer; the answer of `watch` ends it. */
 export interface Wheel {
@@ -16,7 +16,7 @@ export type Fields = Readonly<Record<string, string | string[] | undefined>>
 export interface UpstreamRequest {
   readonly vendor: Vendor
   readonly secret: Secret
-  readonly method: "GET" | "POST"
+  readonly method: Method
   /** Below the vendor's origin, query included. */
   readonly path: string
   /** Name, value, name, value ... */

@@ -1,0 +1,76 @@
+/**
+ * Any other HTTP or WebSocket API: relayed, metered as requests. The vendor's `options` say what its API needs beyond
+ * the common fields:
+ *
+ *   options: { auth: { field: x-api-key, prefix: "" }, to_vendor: [x-team], to_client: [x-took] }
+ */
+
+import type { Adapter, AllowedFields, Api, Fault, GatewayError, UsageReader, Vendor } from "../../core/index.ts"
+import { afterDash } from "./common/dialects.ts"
+import { faultOf, kindOf } from "./common/faults.ts"
+
+interface Options {
+  readonly auth?: { readonly field?: string; readonly prefix?: string }
+  readonly to_vendor?: readonly string[]
+  readonly to_client?: readonly string[]
+}
+
+const optionsOf = (vendor: Vendor): Options => vendor.options as Options
+
+/** One request is one request, however it answers: what was delivered is charged. */
+class RequestMeter implements UsageReader {
+  whole(): void {}
+  event(): void {}
+  report() {
+    return { usage: { requests: 1 }, outputBytes: 0 }
+  }
+}
+
+const api: Api = { usage: () => new RequestMeter(), sign: () => ({ sign: "content" }) }
+
+/** Redirections and "not modified" are the client's to read; only credentials and outages are ours. */
+const fault = (status: number): Fault => faultOf({ kind: status < 400 ? "invalid" : kindOf(status), status })
+
+const render = (error: GatewayError) => ({
+  detail: error.detail,
+  error: {
+    message: afterDash(error.message),
+    type: error.kind.type,
+    code: error.reason ?? error.code,
+    param: error.param,
+  },
+})
+
+const moreFields = (vendor: Vendor): Partial<AllowedFields> => {
+  const { to_vendor, to_client } = optionsOf(vendor)
+  return { toVendor: to_vendor ?? [], toClient: to_client ?? [] }
+}
+
+export default {
+  name: "http",
+  dialect: { name: "http", render, streamError: error => `data: ${JSON.stringify(render(error))}\n\n` },
+  fields: {
+    toVendor: ["accept", "accept-language", "content-type", "if-match", "if-none-match", "if-modified-since", "range"],
+    toClient: [
+      "accept-ranges",
+      "cache-control",
+      "content-disposition",
+      "content-language",
+      "content-range",
+      "content-type",
+      "etag",
+      "expires",
+      "last-modified",
+      "retry-after",
+      "vary",
+    ],
+    query: ["*"],
+  },
+  moreFields,
+  authorise: (secret, vendor) => {
+    const { field = "authorization", prefix = "Bearer " } = optionsOf(vendor).auth ?? {}
+    return { [field.toLowerCase()]: `${prefix}${secret.reveal()}` }
+  },
+  apis: { any: api },
+  fault,
+} satisfies Adapter
