@@ -15,8 +15,7 @@ import {
   signatureStore,
   type Target,
 } from "../../core/index.ts"
-import { MessageEvents, wholeMessage } from "./from-chat.ts"
-import { chatRequest } from "./to-chat.ts"
+import { chatRequest, MessageEvents, wholeMessage } from "./hub/index.ts"
 
 /** @throws GatewayError what the hub cannot say (400, 422), or a vendor without chat (500) */
 export const translatedDraft = async (host: Host, call: Call, target: Target): Promise<Draft> => {
