@@ -15,7 +15,7 @@ export default {
         const started = performance.now()
         try {
           const outcome = await next()
-          host.log.info({ ...callFields(call), ...outcomeFields(outcome), ms: since(started) }, "call")
+          host.log.info(lineOf(call, outcome, since(started)), "call")
           return outcome
         } catch (thrown) {
           logRefusal(host, call, asGatewayError(thrown), since(started))
@@ -44,7 +44,8 @@ const callFields = (call: Call) => {
   }
 }
 
-const outcomeFields = (outcome: Outcome) => ({
+const lineOf = (call: Call, outcome: Outcome, ms: number) => ({
+  ...callFields(call),
   status: outcome.status,
   outcome: outcome.end,
   vendor: outcome.target?.vendor,
@@ -56,6 +57,7 @@ const outcomeFields = (outcome: Outcome) => ({
   upstream_ms: round(outcome.upstreamMs),
   first_byte_ms: outcome.firstByteMs === undefined ? undefined : round(outcome.firstByteMs),
   streamed: outcome.streamed,
+  ms,
 })
 
 /** The client's own mistakes are news about the client; all else is news about us or a vendor. */

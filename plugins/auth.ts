@@ -56,13 +56,19 @@ export default {
  * @throws GatewayError `unauthorized` (401): none, malformed, or two that differ
  */
 export const keyOf = (headers: IncomingHttpHeaders, more: readonly string[] = []): string => {
-  const keys = new Set(["x-api-key", ...more].map(name => String(headers[name] ?? "").trim()).filter(key => key !== ""))
-  const bearer = bearerOf(headers.authorization)
-  if (bearer !== undefined) keys.add(bearer)
-  const [key, ...others] = keys
+  let key = oneOf(bearerOf(headers.authorization), headers["x-api-key"])
+  for (const name of more) key = oneOf(key, headers[name])
   if (key === undefined) throw refuse(texts.absent)
-  // Two keys would leave it open who pays. A key of other characters than ours was never given out.
-  if (others.length > 0 || !/^[\x21-\x7e]{1,512}$/.test(key)) throw refuse(texts.invalid)
+  // A key of other characters than ours was never given out.
+  if (!/^[\x21-\x7e]{1,512}$/.test(key)) throw refuse(texts.invalid)
+  return key
+}
+
+/** Two different keys would leave it open who pays. */
+const oneOf = (known: string | undefined, field: string | readonly string[] | undefined): string | undefined => {
+  const key = String(field ?? "").trim()
+  if (key === "" || key === known) return known
+  if (known !== undefined) throw refuse(texts.invalid)
   return key
 }
 

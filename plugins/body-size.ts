@@ -18,7 +18,7 @@ export default {
     const maxBytes = parseSize(max)
     host.use({
       provides: ["bodyMaxBytes"],
-      async run(call, next) {
+      run(call, next) {
         call.set("bodyMaxBytes", maxBytes)
         if (Number(call.headers["content-length"] ?? 0) > maxBytes) {
           throw host.error("body_too_large", `Request body too large. Maximum size is ${max}.`)

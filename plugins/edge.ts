@@ -17,7 +17,7 @@ export default {
   setup(host, { require_user_agent = true }) {
     if (!require_user_agent) return
     host.use({
-      async run(call, next) {
+      run(call, next) {
         if ((call.headers["user-agent"] ?? "").trim() !== "") return next()
         throw host.error("blocked", "error code: 1010") // written as text, not as JSON
       },

@@ -1,6 +1,7 @@
 /** Counts what every call did. Outermost, so that it sees the answers of all other steps too. */
 
 import {
+  type Attempt,
   asGatewayError,
   type Call,
   type Counter,
@@ -12,6 +13,7 @@ import {
   type Outcome,
   type Plugin,
   type Route,
+  type Target,
   type Usage,
 } from "../core/index.ts"
 
@@ -24,9 +26,11 @@ export default {
     const inFlight = meters.inFlight.child()
     const routes = new Map<Route, RouteMeters>()
     const ofRoute = (route: Route): RouteMeters => {
-      const known = routes.get(route) ?? routeMeters(meters, route)
-      routes.set(route, known)
-      return known
+      const known = routes.get(route)
+      if (known !== undefined) return known
+      const made = routeMeters(meters, route)
+      routes.set(route, made)
+      return made
     }
     host.use({
       on: route => ofRoute(route) !== undefined, // the route's children are made at load
@@ -39,7 +43,7 @@ export default {
           route.done(outcome.status, seconds(started), outcome.upstreamMs / 1000)
           const label = labelOf(outcome)
           if (label !== undefined) route.failed(label)
-          vendorMeters(meters, call, outcome)
+          if (outcome.target !== undefined) route.vendor(call, outcome, outcome.target)
           return outcome
         } catch (error) {
           const { kind } = asGatewayError(error)
@@ -78,6 +82,7 @@ interface RouteMeters {
   /** `upstream` seconds are unknown for a call that was refused: then no overhead is told. */
   done(status: number, total: number, upstream: number | undefined): void
   failed(label: ErrorLabel): void
+  vendor(call: Call, outcome: Outcome, target: Target): void
 }
 
 const routeMeters = (meters: Meters, { path, method }: Route): RouteMeters => {
@@ -92,6 +97,7 @@ const routeMeters = (meters: Meters, { path, method }: Route): RouteMeters => {
     return made
   }
   ofStatus(200)
+  const targets = new WeakMap<Target, TargetMeters>() // a reload brings others
   return {
     done(status, total, upstream) {
       const { count, duration } = statuses.get(status) ?? ofStatus(status)
@@ -100,6 +106,14 @@ const routeMeters = (meters: Meters, { path, method }: Route): RouteMeters => {
       if (upstream !== undefined) overhead.observe(Math.max(0, total - upstream))
     },
     failed: label => meters.errors.child(path, label).add(),
+    vendor(call, outcome, target) {
+      let known = targets.get(target)
+      if (known === undefined) {
+        known = new TargetMeters(meters, call, target)
+        targets.set(target, known)
+      }
+      known.count(outcome)
+    },
   }
 }
 
@@ -114,28 +128,64 @@ export const labelOf = ({ end, status, attempts }: Outcome): ErrorLabel | undefi
   return status < 500 ? "vendor_4xx" : "vendor_5xx"
 }
 
-const vendorMeters = (meters: Meters, call: Call, outcome: Outcome): void => {
-  const { target, attempts, end, streamed, usage } = outcome
-  if (target === undefined) return
-  const resolved = call.find("model")
-  const model = resolved?.model.name ?? "other"
-  const operation = call.route.kind ?? resolved?.model.type ?? "other"
-  const last = attempts.length - 1
-  for (const [at, attempt] of attempts.entries()) {
-    meters.upstreamRequests.child(attempt.vendor, model, at < last ? (attempt.error ?? "failed") : end).add()
-    meters.upstreamDurations.child(attempt.vendor, operation).observe(attempt.ms / 1000)
+/** What one target's answers on one route are counted by: looked up when the first one comes, kept for all others. */
+class TargetMeters {
+  readonly #meters: Meters
+  readonly #vendor: string
+  readonly #model: string
+  readonly #operation: string
+  readonly #duration: ReturnType<Histogram["child"]>
+  readonly #ends = new Map<Outcome["end"], ReturnType<Counter["child"]>>()
+  readonly #tokens = new Map<TokenType, ReturnType<Counter["child"]>>()
+
+  constructor(meters: Meters, call: Call, target: Target) {
+    const resolved = call.find("model")
+    this.#meters = meters
+    this.#vendor = target.vendor
+    this.#model = resolved?.model.name ?? "other"
+    this.#operation = call.route.kind ?? resolved?.model.type ?? "other"
+    this.#duration = meters.upstreamDurations.child(this.#vendor, this.#operation)
   }
-  if (streamed) meters.streamsEnded.child(target.vendor, end).add()
-  if (usage === undefined) return
-  for (const [type, tokens] of tokensOf(usage)) {
-    if (tokens > 0) meters.tokens.child(target.vendor, model, type).add(tokens)
+
+  count({ attempts, end, streamed, usage }: Outcome): void {
+    const last = attempts.length - 1
+    for (let at = 0; at < last; at += 1) this.#failed(attempts[at]!)
+    this.#endOf(end).add()
+    this.#duration.observe(attempts[last]!.ms / 1000)
+    if (streamed) this.#meters.streamsEnded.child(this.#vendor, end).add()
+    if (usage !== undefined) for (const type of tokenTypes) this.#count(type, tokenCounts[type](usage))
+  }
+
+  #failed({ vendor, error, ms }: Attempt): void {
+    this.#meters.upstreamRequests.child(vendor, this.#model, error ?? "failed").add()
+    this.#meters.upstreamDurations.child(vendor, this.#operation).observe(ms / 1000)
+  }
+
+  #endOf(end: Outcome["end"]) {
+    const known = this.#ends.get(end)
+    if (known !== undefined) return known
+    const child = this.#meters.upstreamRequests.child(this.#vendor, this.#model, end)
+    this.#ends.set(end, child)
+    return child
+  }
+
+  #count(type: TokenType, tokens: number): void {
+    if (tokens === 0) return
+    let child = this.#tokens.get(type)
+    if (child === undefined) {
+      child = this.#meters.tokens.child(this.#vendor, this.#model, type)
+      this.#tokens.set(type, child)
+    }
+    child.add(tokens)
   }
 }
 
 /** Disjoint; the sides of audio and images count with the text that they stand beside. */
-export const tokensOf = (usage: Usage): readonly [string, number][] => [
-  ["input", (usage.input ?? 0) + (usage.audio_input ?? 0)],
-  ["cache_read", usage.cache_read ?? 0],
-  ["cache_write", (usage.cache_write_5m ?? 0) + (usage.cache_write_1h ?? 0)],
-  ["output", (usage.output ?? 0) + (usage.audio_output ?? 0) + (usage.image_output ?? 0)],
-]
+export const tokenCounts = {
+  input: (usage: Usage) => (usage.input ?? 0) + (usage.audio_input ?? 0),
+  cache_read: (usage: Usage) => usage.cache_read ?? 0,
+  cache_write: (usage: Usage) => (usage.cache_write_5m ?? 0) + (usage.cache_write_1h ?? 0),
+  output: (usage: Usage) => (usage.output ?? 0) + (usage.audio_output ?? 0) + (usage.image_output ?? 0),
+} as const
+type TokenType = keyof typeof tokenCounts
+const tokenTypes = Object.keys(tokenCounts) as TokenType[]

@@ -120,9 +120,11 @@ const outputAllowance = ({ maxOutput }: Model, demand: Demand, allowance: number
   return Math.max(0, Math.ceil(most)) * Math.max(1, Math.ceil(demand.choices ?? 1))
 }
 
+const noParameters: Readonly<Record<string, unknown>> = Object.freeze({})
+
 /** What the price tables of media ask for: the request's parameters over the model's defaults. */
 const parametersOf = (model: Model, body: Body): Readonly<Record<string, unknown>> => {
-  if (model.parameters === undefined) return {}
+  if (model.parameters === undefined) return noParameters
   const properties = (model.parameters.properties ?? {}) as Readonly<Record<string, JsonSchema>>
   const sent = body.json()
   const own = sent.parameters as Readonly<Record<string, unknown>> | undefined

@@ -1,6 +1,13 @@
 /** Requests per member in exact sliding windows, by the bucket that the route names (specification 8). */
 
-import { durationSchema, type Plugin, parseDuration, type WindowAnswer, type WindowLimit } from "../core/index.ts"
+import {
+  type Call,
+  durationSchema,
+  type Plugin,
+  parseDuration,
+  type WindowAnswer,
+  type WindowLimit,
+} from "../core/index.ts"
 
 interface Bucket {
   readonly requests: number
@@ -30,7 +37,11 @@ export default {
     const buckets = new Map(
       Object.entries({ ...usual, ...options }).map(([name, { requests, window }]) => [
         name,
-        { limit: { requests, windowMs: parseDuration(window) } satisfies WindowLimit, refused: refused.child(name) },
+        {
+          limit: { requests, windowMs: parseDuration(window) } satisfies WindowLimit,
+          text: String(requests),
+          refused: refused.child(name),
+        },
       ]),
     )
     host.use({
@@ -43,7 +54,7 @@ export default {
       async run(call, next) {
         const bucket = buckets.get(call.route.limit)!
         const answer = await host.store.windows.hit(call.route.limit, call.get("principal"), bucket.limit)
-        for (const [name, value] of fieldsOf(bucket.limit, answer)) call.header(name, value)
+        tell(call, bucket.text, answer)
         if (answer.allowed) return next()
         bucket.refused.add()
         throw host.error("rate_limited", "Rate limit exceeded", {
@@ -58,8 +69,8 @@ export default {
 /** Rounded up: a client that waits so long passes. */
 const seconds = (ms: number): number => Math.ceil(ms / 1000)
 
-const fieldsOf = ({ requests }: WindowLimit, { remaining, resetMs }: WindowAnswer): readonly [string, string][] => [
-  ["ratelimit-limit", String(requests)],
-  ["ratelimit-remaining", String(remaining)],
-  ["ratelimit-reset", String(seconds(resetMs))],
-]
+const tell = (call: Call, limit: string, { remaining, resetMs }: WindowAnswer): void => {
+  call.header("ratelimit-limit", limit)
+  call.header("ratelimit-remaining", String(remaining))
+  call.header("ratelimit-reset", String(seconds(resetMs)))
+}

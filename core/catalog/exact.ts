@@ -8,6 +8,9 @@ const maxExponent = 400
 
 const gcd = (a: bigint, b: bigint): bigint => (b === 0n ? a : gcd(b, a % b))
 
+/** The least; 0 with 0. */
+export const commonMultiple = (a: bigint, b: bigint): bigint => (a === 0n || b === 0n ? 0n : (a / gcd(a, b)) * b)
+
 /** `micros / per`, in lowest terms. */
 export const rate = (micros: bigint, per: bigint): Rate => {
   const divisor = gcd(micros, per)

@@ -16,7 +16,7 @@ import type {
 } from "../offer.ts"
 import { buckets } from "../offer.ts"
 import { microsPerCredit } from "./credits.ts"
-import { add, fraction, multiply, roundHalfUp, roundUp } from "./exact.ts"
+import { add, commonMultiple, fraction, multiply, roundHalfUp, roundUp } from "./exact.ts"
 
 /** Where a bucket without a line of its own is priced; any other bucket costs nothing and is reported. */
 const fallbacks: ReadonlyMap<Bucket, Bucket> = new Map([
@@ -34,6 +34,8 @@ interface Term {
   /** What the line charges for; `undefined`: a table row or the vendor's own cost. */
   readonly bucket?: Bucket
   readonly rate?: Rate
+  /** The same over the sheet's own `per`, where that is exact. */
+  readonly units?: number
   /** Charged only when the vendor does not tell its cost: `requests` beside `vendor_cost`. */
   readonly instead?: true
   readonly line: PriceLine
@@ -44,8 +46,12 @@ interface Sheet {
   readonly condition?: PriceCondition
   readonly times?: Rate
   readonly terms: readonly Term[]
+  /** What the `units` of all terms are parts of; `undefined`: the sheet is summed by fractions. */
+  readonly per?: number
   /** Buckets that raise `unpriced` when they have a quantity. */
   readonly unpriced: readonly Bucket[]
+  /** The vendor's own cost is charged too. */
+  readonly byCost: boolean
 }
 
 /**
@@ -60,13 +66,42 @@ interface Sheet {
  */
 export const price = (card: PriceCard, input: PriceInput): Priced => {
   const sheets = sheetsOf(card)
-  if (input.dearest !== true) return total(card, matching(sheets, input), input)
+  if (input.dearest !== true || sheets.length === 1) return total(card, matching(sheets, input), input)
   return sheets
     .map(sheet => total(card, sheet, input))
     .reduce((most, next) => (next.micros > most.micros ? next : most))
 }
 
-const total = (card: PriceCard, sheet: Sheet, input: PriceInput): Priced => {
+const total = (card: PriceCard, sheet: Sheet, input: PriceInput): Priced =>
+  plainTotal(card, sheet, input) ?? exactTotal(card, sheet, input)
+
+/** Token prices in plain numbers, three times a call: `undefined` where a step of the sum would not be exact in them. */
+const plainTotal = (card: PriceCard, sheet: Sheet, input: PriceInput): Priced | undefined => {
+  const { per } = sheet
+  if (per === undefined || card.round !== "micro") return undefined
+  const lines: PricedLine[] = []
+  let sum = 0
+  let before = 0
+  for (const term of sheet.terms) {
+    const quantity = quantityOf(term, input)
+    if (quantity === 0) continue
+    sum += term.units! * quantity
+    if (!Number.isSafeInteger(quantity) || !Number.isSafeInteger(sum)) return undefined
+    const after = dividedUp(sum, per)
+    lines.push({ item: term.item, micros: after - before, quantity, basis: term.basis })
+    before = after
+  }
+  return priced(card, sheet, input, before, lines)
+}
+
+/** `Math.ceil(value / per)` without the rounding of that quotient. */
+const dividedUp = (value: number, per: number): number => {
+  const rest = value % per
+  return (value - rest) / per + (rest === 0 ? 0 : 1)
+}
+
+/** The same for every sheet and quantity. */
+const exactTotal = (card: PriceCard, sheet: Sheet, input: PriceInput): Priced => {
   const lines: PricedLine[] = []
   let sum: Rate = { micros: 0n, per: 1n }
   let before = 0n
@@ -79,9 +114,29 @@ const total = (card: PriceCard, sheet: Sheet, input: PriceInput): Priced => {
     lines.push({ item: term.item, micros: whole(after - before), quantity, basis: term.basis })
     before = after
   }
-  const unpriced = sheet.unpriced.filter(bucket => countOf(input.usage, bucket) > 0)
-  return { micros: whole(before), bound: boundOf(card, input), lines, unpriced, digest: card.digest }
+  return priced(card, sheet, input, whole(before), lines)
 }
+
+const priced = (
+  card: PriceCard,
+  sheet: Sheet,
+  input: PriceInput,
+  micros: number,
+  lines: readonly PricedLine[],
+): Priced => ({
+  micros,
+  bound: boundOf(card, sheet, input),
+  lines,
+  unpriced: unpricedOf(sheet, input),
+  digest: card.digest,
+})
+
+const unpricedOf = (sheet: Sheet, { usage }: PriceInput): readonly Bucket[] => {
+  let found = nothing
+  for (const bucket of sheet.unpriced) if (countOf(usage, bucket) > 0) found = [...found, bucket]
+  return found
+}
+const nothing: readonly Bucket[] = []
 
 /** A count that no wallet holds is cut at the largest exact number instead of losing digits. */
 const whole = (value: bigint): number => Number(value > maxMicros ? maxMicros : value)
@@ -132,10 +187,9 @@ const parameter = (name: string, input: PriceInput): unknown =>
 
 const shown = (value: unknown): string => (value === undefined ? "(absent)" : String(value).slice(0, 40))
 
-const boundOf = (card: PriceCard, input: PriceInput): PriceBound => {
+const boundOf = (card: PriceCard, sheet: Sheet, input: PriceInput): PriceBound => {
   if (input.dearest === true && card.when.length > 0) return "maximum"
-  const costUnknown = input.usage.cost_dollars === undefined && card.lines.some(line => line.kind === "vendor_cost")
-  return costUnknown ? "approximate" : "exact"
+  return sheet.byCost && input.usage.cost_dollars === undefined ? "approximate" : "exact"
 }
 
 // ---- which row of `when` ----
@@ -190,11 +244,22 @@ const sheetOf = (lines: readonly PriceLine[], row?: PriceRow): Sheet => {
   })
   const terms = [...own, ...borrowed]
   return {
-    terms,
+    ...inUnits(terms),
+    byCost,
     unpriced: coversAll(lines) ? [] : consumed.filter(bucket => !terms.some(term => term.bucket === bucket)),
     ...(row === undefined ? {} : { condition: row.if }),
     ...(times === undefined ? {} : { times }),
   }
+}
+
+/** All rates over one denominator, in plain numbers where they are exact: a sum then needs no fraction. */
+const inUnits = (terms: readonly Term[]): Pick<Sheet, "terms" | "per"> => {
+  let per = 1n
+  for (const { rate } of terms) per = rate === undefined ? 0n : commonMultiple(per, rate.per)
+  if (per === 0n || per > maxMicros) return { terms }
+  const unitsOf = (rate: Rate): bigint => rate.micros * (per / rate.per)
+  if (terms.some(({ rate }) => unitsOf(rate!) > maxMicros)) return { terms }
+  return { per: Number(per), terms: terms.map(term => ({ ...term, units: Number(unitsOf(term.rate!)) })) }
 }
 
 /** A request is the call itself: without a price of its own it consumes nothing. */

@@ -19,11 +19,11 @@ export interface LogOptions {
 }
 
 /**
- * Lines wait for 4 KB or 200 ms, and are written when the process exits: a write per line would cost more than the
+ * Lines wait for 8 KB or 200 ms, and are written when the process exits: a write per line would cost more than the
  * line. When nobody reads, lines beyond 16 MB are dropped.
  */
 const buffered = () =>
-  pino.destination({ dest: 1, sync: false, minLength: 4096, maxLength: 16 * 2 ** 20, periodicFlush: 200 })
+  pino.destination({ dest: 1, sync: false, minLength: 8 * 1024, maxLength: 16 * 2 ** 20, periodicFlush: 200 })
 
 export const createLog = ({ level, destination }: LogOptions): ChildLog =>
   wrap(pino({ level, base: null, formatters: { level: label => ({ level: label }) } }, destination ?? buffered()))

@@ -118,6 +118,14 @@ t.test("strange fields make a bounded line and never throw", async t => {
   t.notOk("polluted" in line)
 })
 
+t.test("a line that needs no cleaning stands as it is beside one that does", async t => {
+  const clean = { id: "1", usage: { input: 3, tier: "flex" }, none: null, left: undefined }
+  const { id, usage } = logged(clean)
+  t.same({ id, usage }, { id: "1", usage: clean.usage })
+  t.match(logged({ ...clean, cookie: "canary" }), { id: "1", usage: clean.usage, cookie: "[secret]" })
+  t.notMatch(JSON.stringify(logged({ ...clean, usage: { tier: "canary", Cookie: "canary2" } })), /canary2/)
+})
+
 t.test("buffered lines are written when the process exits at once", async t => {
   const file = fileURLToPath(new URL("../../core/observe/log.ts", import.meta.url))
   const script = `const { createLog } = await import(${JSON.stringify(file)})

@@ -14,6 +14,9 @@ export class MessagesMeter implements UsageReader {
   /** Judged once, at the end, when the last event has corrected the first. */
   #reported: Json = {}
   #outputBytes = 0
+  /** What `#judged` came to. */
+  #usage: Usage | undefined
+  #judged: Json | undefined
 
   whole(body: Buffer): void {
     const message = record(this.#parse(body))
@@ -46,7 +49,11 @@ export class MessagesMeter implements UsageReader {
   }
 
   #tokens(): Usage | undefined {
-    return tokensOf(this.#reported, this.#surprises)
+    if (this.#judged !== this.#reported) {
+      this.#usage = tokensOf(this.#reported, this.#surprises)
+      this.#judged = this.#reported
+    }
+    return this.#usage
   }
 
   #parse(data: Buffer): unknown {

@@ -12,35 +12,36 @@ const besideTotals: ReadonlySet<string> = new Set(["compaction", "advisor_messag
  * input; what it does not name keeps its first value.
  */
 export const merge = (earlier: Json, later: Json): Json => {
-  const named = Object.entries(later).filter(([, value]) => value !== null && value !== undefined)
-  return { ...earlier, ...Object.fromEntries(named) }
+  const merged: Record<string, unknown> = { ...earlier }
+  for (const name in later) if (later[name] !== null && later[name] !== undefined) merged[name] = later[name]
+  return merged
 }
 
 /** Disjoint buckets of a `usage` object; `undefined` when it holds no count. */
 export const tokensOf = (usage: Json, surprises: Surprises): Usage | undefined => {
-  const own = countsOf(usage, surprises)
-  if (own === undefined) return undefined
-  return list(usage.iterations)
-    .map(record)
-    .filter(iteration => besideTotals.has(text(iteration.type) ?? ""))
-    .reduce((sum: Usage, iteration) => plus(sum, countsOf(iteration, surprises) ?? {}), own)
+  let sum = countsOf(usage, surprises)
+  if (sum === undefined) return undefined
+  for (const item of list(usage.iterations)) {
+    const iteration = record(item)
+    if (besideTotals.has(text(iteration.type) ?? "")) sum = plus(sum, countsOf(iteration, surprises) ?? {})
+  }
+  return sum
 }
 
 const countsOf = (usage: Json, surprises: Surprises): Usage | undefined => {
-  const read = (value: unknown) => count(value, surprises)
-  const input = read(usage.input_tokens)
-  const output = read(usage.output_tokens)
+  const input = count(usage.input_tokens, surprises)
+  const output = count(usage.output_tokens, surprises)
   if (input === undefined && output === undefined) return undefined
   const [fiveMinutes, oneHour] = cacheWrites(usage, surprises)
-  const thinking = read(record(usage.output_tokens_details).thinking_tokens) ?? 0
+  const thinking = count(record(usage.output_tokens_details).thinking_tokens, surprises) ?? 0
   const [reasoning = 0] = within(output ?? 0, [thinking], surprises)
   return compact({
     input: input ?? 0,
-    cache_read: read(usage.cache_read_input_tokens) ?? 0,
+    cache_read: count(usage.cache_read_input_tokens, surprises) ?? 0,
     cache_write_5m: fiveMinutes,
     cache_write_1h: oneHour,
     output: output ?? 0,
-    web_search: read(record(usage.server_tool_use).web_search_requests) ?? 0,
+    web_search: count(record(usage.server_tool_use).web_search_requests, surprises) ?? 0,
     reasoning,
   })
 }

@@ -7,16 +7,18 @@ const largestCount = 1_000_000_000
 
 /** What was odd in one answer, each kind once. */
 export class Surprises {
-  readonly #kinds = new Set<string>()
+  #kinds: readonly string[] = none
 
   note(kind: string): void {
-    this.#kinds.add(kind)
+    if (!this.#kinds.includes(kind)) this.#kinds = [...this.#kinds, kind]
   }
 
   get all(): readonly string[] {
-    return [...this.#kinds]
+    return this.#kinds
   }
 }
+
+const none: readonly string[] = []
 
 /** A whole number from 0 to 1,000,000,000; anything else but null is refused and noted as `bad_count`. */
 export const count = (value: unknown, surprises: Surprises): number | undefined => {
@@ -38,14 +40,23 @@ export const within = (total: number, parts: readonly number[], surprises: Surpr
 }
 
 /** The usage without its zeros. */
-export const compact = (usage: Usage): Usage =>
-  Object.fromEntries(Object.entries(usage).filter(([, quantity]) => quantity !== 0))
+export const compact = (usage: Usage): Usage => {
+  const left: Record<string, number> = {}
+  for (const bucket in usage) {
+    const quantity = usage[bucket as keyof Usage] as number
+    if (quantity !== 0) left[bucket] = quantity
+  }
+  return left
+}
 
-export const isEmpty = (usage: Usage): boolean => Object.keys(usage).length === 0
+export const isEmpty = (usage: Usage): boolean => {
+  for (const _ in usage) return false
+  return true
+}
 
 /** Adds the quantities of `more`. */
 export const plus = (usage: Usage, more: Usage): Usage => {
   const sum: Record<string, number> = { ...usage }
-  for (const [bucket, quantity] of Object.entries(more)) sum[bucket] = (sum[bucket] ?? 0) + quantity
+  for (const bucket in more) sum[bucket] = (sum[bucket] ?? 0) + (more[bucket as keyof Usage] as number)
   return sum
 }
