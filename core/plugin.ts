@@ -123,6 +123,8 @@ export interface Facts {
   model: Resolved
   /** Ordered candidates, the best first. */
   plan: readonly Target[]
+  /** Names what vendors' prompt caches would recognise: calls of one conversation meet the same target and secret. */
+  conversation: string
   /** What the call may cost. */
   quote: Quote
   /** The most that the body of this call may have, in bytes. */

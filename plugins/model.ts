@@ -1,6 +1,7 @@
 /** Which model is asked for, whether this organisation and this route may use it, and who may serve it. */
 
-import type { Call } from "../core/index.ts"
+import { hash } from "node:crypto"
+import type { Body, Call, Principal } from "../core/index.ts"
 import {
   GatewayError,
   type Host,
@@ -38,7 +39,12 @@ export default {
         const { organisation } = call.get("principal").identity
         const resolved = resolve(host, call.route, await askedName(call), organisation)
         call.set("model", resolved)
-        call.set("plan", ordered(targetsFor(host, call.route, resolved), host.random))
+        const targets = targetsFor(host, call.route, resolved)
+        const conversation = hasChoice(host, targets)
+          ? conversationOf(call.get("principal"), await call.body())
+          : undefined
+        if (conversation !== undefined) call.set("conversation", conversation)
+        call.set("plan", ordered(targets, conversation === undefined ? host.random : drawsOf(conversation)))
         return next()
       },
     })
@@ -138,6 +144,24 @@ const targetsFor = (host: Host, route: Route, { asked, model }: Resolved): reado
   const targets = model.targets.filter(target => host.adapterOf(target.vendor).name === accepts.wire)
   if (targets.length === 0) throw otherwise(route, asked)
   return targets
+}
+
+const hasChoice = ({ catalog }: Host, targets: readonly Target[]): boolean =>
+  targets.length > 1 || targets.some(({ vendor }) => (catalog.vendors.get(vendor)?.secrets.length ?? 0) > 1)
+
+/** Vendors cache prompts from about 1,000 tokens on; what is shorter than this much text has nothing to lose. */
+const beginningBytes = 1024
+
+/** A conversation grows at its end: its calls begin alike, so the beginning of the body is its name. */
+export const conversationOf = ({ organisation, member }: Principal, { bytes }: Body): string | undefined =>
+  bytes.length < beginningBytes
+    ? undefined
+    : `${organisation}/${member}/${hash("sha1", bytes.subarray(0, beginningBytes))}`
+
+/** Numbers in [0, 1) that are the same each time for the same conversation. */
+const drawsOf = (conversation: string): (() => number) => {
+  let at = 0
+  return () => Number.parseInt(hash("sha1", `${conversation}/${at++}`).slice(0, 8), 16) / 2 ** 32
 }
 
 /**

@@ -84,7 +84,8 @@ export class Exchange {
   /** Every pair of target and secret, best first; a single one gets a second chance. */
   *#candidates(): Generator<Candidate> {
     const principal = this.#call.find("principal")
-    const affinity = principal === undefined ? "" : `${principal.organisation}/${principal.member}`
+    const member = principal === undefined ? "" : `${principal.organisation}/${principal.member}`
+    const affinity = this.#call.find("conversation") ?? member
     const pairs = this.#call.get("plan").flatMap(target => {
       const vendor = this.#table.vendor(target.vendor)
       return this.#context.breaker.order(vendor, affinity).map(secret => ({ target, vendor, secret }))
