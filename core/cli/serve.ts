@@ -5,6 +5,10 @@ import type { Config } from "../catalog/load.ts"
 import { type Gateway, startGateway } from "../gateway.ts"
 import { type Answer, CliError, type Command, type Input } from "./command.ts"
 import { facts } from "./text.ts"
+import { giveBackMemory } from "./trim.ts"
+
+/** When nothing of the start is referred to any more. */
+const settledMs = 300
 
 export const serveCommands: readonly Command[] = [
   {
@@ -20,6 +24,7 @@ export const serveCommands: readonly Command[] = [
 
 async function serve(input: Input): Promise<Answer> {
   const gateway = await startGateway({ file: input.file, env: input.terminal.env, overrides: overridesOf(input) })
+  setTimeout(giveBackMemory, settledMs).unref()
   const ended = untilEnd(gateway)
   const ready: Ready = {
     url: gateway.url + gateway.config.basePath,
