@@ -25,6 +25,7 @@ export const openSqlite = async (options: SqliteOptions): Promise<Store> => {
   const disown = owner ? own(path) : () => {}
   const database = opened(path, durability, disown)
   const groups = new Groups(database, {
+    fsync: durability === "power" && path !== ":memory:",
     onState,
     ...(observe && { observe }),
   })
