@@ -24,7 +24,7 @@ export interface GatewayProcess {
   readonly url: string
   readonly ops: string
   readonly pid: number
-  /** The last lines of its standard output. */
+  /** The last lines of its standard output, without those of the access log. */
   readonly lines: readonly string[]
   /** The lines of its log that are errors. */
   readonly complaints: readonly string[]
@@ -132,7 +132,7 @@ export const startGatewayProcess = async (file: string, options: StartOptions = 
   const reader = createInterface({ input: child.stdout! })
   const ready = new Promise<Record<string, string>>((resolve, reject) => {
     reader.on("line", line => {
-      if (lines.push(line) > linesKept) lines.shift()
+      if (!line.endsWith('"msg":"call"}') && lines.push(line) > linesKept) lines.shift()
       if (line.startsWith('{"level":"error"')) complaints.push(line)
       if (line.startsWith('{"url":')) resolve(JSON.parse(line) as Record<string, string>)
     })

@@ -68,6 +68,13 @@ export const chat = (gateway: { readonly url: string }, more: object = {}, optio
     body: { model: "gpt", max_tokens: 100, messages: [{ role: "user", content: "Count to 9" }], ...more },
   })
 
+/** Money and identity fail closed: 503, when to come again, never 401, nothing of the cause. */
+export const closed = (t: Test, { status, headers, text }: Answered): void => {
+  t.equal(status, 503)
+  t.match(headers.get("retry-after"), /^[1-9]\d*$/)
+  t.notMatch(text, /redis|sqlite|database|disk|locked|ECONN|127\.0\.0\.1/i)
+}
+
 export interface Credits {
   readonly balance: number
   readonly held: number

@@ -1,0 +1,129 @@
+import t, { type Test } from "tap"
+import { type RedisServer, startRedis, until } from "../fixtures/redis.ts"
+import { type GatewayProcess, memberKey, type Site } from "./gateway-process.ts"
+import { call, chat, closed, credits, ledgerFindings, redisStore, right, serve, siteOf } from "./serve.ts"
+
+interface Opened {
+  readonly redis: RedisServer
+  readonly site: Site
+  readonly gateway: GatewayProcess
+  readonly check: () => Promise<unknown>
+}
+
+const open = async (t: Test, started = true): Promise<Opened> => {
+  const redis = await startRedis(t, { started })
+  const site = siteOf(t, redisStore())
+  const env = { REDIS_URL: redis.url }
+  const gateway = await serve(t, site, { env })
+  return { redis, site, gateway, check: () => ledgerFindings(site, env) }
+}
+
+const readiness = ({ ops }: GatewayProcess): Promise<number> => fetch(`${ops}/readyz`).then(({ status }) => status)
+
+const served = (gateway: GatewayProcess) => async (): Promise<boolean> => (await chat(gateway)).status === 200
+
+const changes = ({ lines }: GatewayProcess): readonly string[] =>
+  lines.flatMap(line => /"msg":"(the store (?:answers|does not answer))"/.exec(line)?.[1] ?? [])
+
+/** Calls without a pause; the sum of what their clients saw charged. */
+const underLoad = (gateway: GatewayProcess) => {
+  let micros = 0
+  const statuses = new Set<number>()
+  let over = false
+  const caller = async (): Promise<void> => {
+    while (!over) {
+      const answer = await chat(gateway)
+      statuses.add(answer.status)
+      micros += answer.micros
+    }
+  }
+  const calling = Promise.all([caller(), caller(), caller(), caller()])
+  const stop = async () => {
+    over = true
+    await calling
+    return { micros, statuses }
+  }
+  return { stop, statuses }
+}
+
+t.test("a gateway starts without its store, refuses with 503, and serves when it comes", async t => {
+  const { redis, gateway, check } = await open(t, false)
+  t.equal(await readiness(gateway), 503)
+  closed(t, await chat(gateway))
+  closed(t, await call(gateway, "/models/"))
+  closed(t, await call(gateway, "/models/", { key: "tg_nobody" }))
+  await redis.restart()
+  await until(served(gateway))
+  t.equal(await readiness(gateway), 200)
+  t.equal((await call(gateway, "/models/", { key: "tg_nobody" })).status, 401)
+  t.same(await check(), right)
+})
+
+t.test("while Redis is stopped every call with a key is refused; after it all charges are right", async t => {
+  const { redis, gateway, check } = await open(t)
+  const load = underLoad(gateway)
+  await until(() => load.statuses.has(200))
+  redis.pause()
+  await until(() => load.statuses.has(503))
+  closed(t, await chat(gateway))
+  closed(t, await call(gateway, "/credits/"))
+  t.equal((await fetch(`${gateway.ops}/healthz`)).status, 200)
+  t.equal(await readiness(gateway), 503)
+  redis.resume()
+  await until(served(gateway))
+  const { micros, statuses } = await load.stop()
+  t.same([...statuses].toSorted(), [200, 503])
+  await until(async () => (await credits(gateway)).held === 0)
+  await until(() => changes(gateway).length > 2) // the log is written in pieces
+  t.same(
+    changes(gateway),
+    ["the store answers", "the store does not answer", "the store answers"],
+    "one line per change",
+  )
+  const spent = Math.round((1_000_000 - (await credits(gateway)).balance) * 1_000_000)
+  t.ok(spent >= micros, `${spent} spent, ${micros} seen`)
+  t.same(await check(), right)
+})
+
+t.test("Redis killed and restarted, again and again: no charge is lost or made twice", async t => {
+  const { redis, gateway, check } = await open(t)
+  const load = underLoad(gateway)
+  for (let round = 0; round < 3; round += 1) {
+    await until(served(gateway))
+    await redis.kill()
+    closed(t, await chat(gateway))
+    await redis.restart()
+    await until(served(gateway))
+  }
+  const { micros } = await load.stop()
+  await until(async () => (await credits(gateway)).held === 0)
+  const usage = JSON.parse((await call(gateway, "/usage/?scope=member")).text)
+  const spent = Math.round((1_000_000 - (await credits(gateway)).balance) * 1_000_000)
+  t.ok(spent >= micros, `${spent} spent, ${micros} seen`)
+  t.equal(Math.round(usage.total.credits * 1_000_000), spent)
+  t.same(await check(), right)
+})
+
+t.test("scripts that Redis forgot are taught again, and no call fails", async t => {
+  const { redis, gateway, check } = await open(t)
+  const load = underLoad(gateway)
+  for (let round = 0; round < 20; round += 1) {
+    t.equal(await redis.ask("SCRIPT", "FLUSH"), "+OK")
+    t.equal((await chat(gateway)).status, 200)
+  }
+  t.same([...(await load.stop()).statuses], [200])
+  t.same(await check(), right)
+})
+
+t.test("a key revoked before the restart stays revoked", async t => {
+  const { redis, gateway } = await open(t)
+  t.equal((await call(gateway, "/keys/revoke/", { body: {} })).status, 200)
+  await redis.kill()
+  await redis.restart()
+  const refused = async (): Promise<boolean> => {
+    const { status } = await call(gateway, "/credits/", { key: memberKey(1) })
+    t.not(status, 200)
+    return status === 401
+  }
+  await until(refused)
+})
