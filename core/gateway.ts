@@ -91,6 +91,10 @@ export class Gateway {
     return this.#generation.config
   }
 
+  get routes(): Generation["routes"] {
+    return this.#generation.routes
+  }
+
   async listen(): Promise<void> {
     const { listen, ops, watch, files, bootstrap: organisations } = this.config
     const { store, clock, log } = this.parts

@@ -86,6 +86,7 @@ class Assembly {
     const routes = this.#routes.map(({ plugin, route }) => {
       if (!this.#dialects.has(route.dialect))
         throw this.#problem(`${route.path} of plugin ${plugin}: no dialect is called "${route.dialect}"`)
+      this.#checkWire(route)
       return this.#compile(route, plugin, table)
     })
     const { basePath } = this.#config
@@ -117,6 +118,19 @@ class Assembly {
         if (calls > 0) await new Promise<void>(resolve => (onIdle = resolve))
         await this.tearDown()
       },
+    }
+  }
+
+  /** A relay passes bytes on: a model of its family needs a vendor that speaks them. */
+  #checkWire({ method, path, accepts }: Route): void {
+    if (accepts?.wire === undefined) return
+    for (const model of this.#config.catalog.models.values()) {
+      if (model.family !== accepts.family || !accepts.types.includes(model.type) || model.targets.length === 0) continue
+      if (model.targets.some(({ vendor }) => this.#adapterOf(vendor).name === accepts.wire)) continue
+      const advice = "give it a target that does, or name another family"
+      throw this.#problem(
+        `model ${model.name} is of the family ${model.family}, but no target speaks ${accepts.wire}, as ${method} ${path} needs: ${advice}`,
+      )
     }
   }
 

@@ -188,6 +188,7 @@ export class AttemptRun implements UpstreamHandler {
     const late = (): void => void this.#cancel()
     this.#drain = vendor.onClientAbort === "drain" ? drains.begin(isStream, late) : undefined
     if (this.#drain === undefined) return void this.#cancel()
+    call.billsLater = true
     this.upstream?.resume()
     this.#resolve({ outcome: this.#outcome({ source: "none" }, "abandoned") })
   }

@@ -53,6 +53,8 @@ export class GatewayCall implements Call {
   /** Set by the exchange while it runs: how a stop (deadline, shutdown) reaches the upstream. */
   onStop: ((error: GatewayError) => void) | undefined
   stopped: GatewayError | undefined
+  /** The client left, and the vendor is read on for its usage: the bill comes when that ends. */
+  billsLater = false
   /** On an upgrade request: the bare socket, and what came behind the head. */
   upgraded: { readonly socket: Duplex; readonly head: Buffer } | undefined
   readonly #context: CallContext

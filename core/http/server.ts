@@ -119,7 +119,10 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
     }
     call.client.onGone(() => call.leave())
     call.compiled.run(call).then(
-      () => finish(),
+      () => {
+        if (!call.billsLater) released(call) // a step may have answered by itself after a hold was made
+        finish()
+      },
       error => (over ? released(call) : finish(error ?? new Error("rejected with nothing"))),
     )
   }
