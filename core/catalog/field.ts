@@ -1,6 +1,6 @@
 /** A value of a YAML file that knows where it stands. Each reader reports what it expected and returns `undefined`. */
 
-import { parseDuration, parseSize } from "../units.ts"
+import { parseDuration, parseSize } from "../kit/units.ts"
 import type { Path, Position } from "./config.ts"
 import { type Problems, problemText } from "./problems.ts"
 

@@ -14,11 +14,11 @@ import {
 const code = [...filesBelow("core"), ...filesBelow("plugins")].filter(isCode)
 
 /** The face, its parts and its small tools. */
-const contract = /^core\/(index|plugin|host|adapter|errors|offer|estimate|invalid|signatures|stored-ids|units|walk|state\/store)\.ts$/
+const contract = /^core\/(index|plugin|host|adapter|errors|offer|kit\/[^/]+|state\/store)\.ts$/
 /** What ties the rooms together. */
 const assembly = /^core\/(gateway|process|generation|bootstrap|explain|loader|testing|version)\.ts$/
 /** Amounts, prices and rights are pure functions that the face, the ledger and the command line share. */
-const arithmetic = /^core\/catalog\/(price|credits|exact|describe|access)\.ts$/
+const arithmetic = /^core\/catalog\/(price|credits|exact|describe|access|flat)\.ts$/
 /** Only types: the shape of a checked configuration. */
 const configuration = /^core\/catalog\/config\.ts$/
 /** Time is given to everyone, so that no test sleeps. */

@@ -1,6 +1,6 @@
 /** The 422 of the specification, for what a schema cannot say. */
 
-import { GatewayError } from "./errors.ts"
+import { GatewayError } from "../errors.ts"
 
 /**
  * @param loc where: `["query", "from"]`, `["body", "model"]`

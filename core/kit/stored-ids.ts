@@ -3,8 +3,8 @@
  * so an id in a request is somebody else's, unless the vendor's configuration says `shared_ids: true`.
  */
 
-import { GatewayError } from "./errors.ts"
-import type { Body, Call, Host } from "./plugin.ts"
+import { GatewayError } from "../errors.ts"
+import type { Body, Call, Host } from "../plugin.ts"
 import type { JsonObject } from "./walk.ts"
 
 export interface StoredIds {

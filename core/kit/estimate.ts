@@ -1,6 +1,6 @@
 /** The input of a request before any vendor counted it. */
 
-import type { BodyScan } from "./plugin.ts"
+import type { BodyScan } from "../plugin.ts"
 
 /** Text shorter than three bytes a token is rare in every tokenizer; a part counts flat, whatever its bytes. */
 const bytesPerToken = 3

@@ -1,8 +1,8 @@
 /** Thought signatures of tool calls: kept for the member, because clients send back the call without them. */
 
-import type { ChatRequest } from "./adapter.ts"
-import type { Host } from "./host.ts"
-import type { Call } from "./plugin.ts"
+import type { ChatRequest } from "../adapter.ts"
+import type { Host } from "../host.ts"
+import type { Call } from "../plugin.ts"
 import { isObject } from "./walk.ts"
 
 /** An agent's pause between a tool call and its result. */
