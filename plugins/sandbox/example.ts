@@ -44,8 +44,12 @@ const fill = (schema: JsonObject, name: string, place: Place): unknown => {
   if (option !== undefined) return fill({ ...schema, anyOf: [], oneOf: [], ...option }, name, inner)
   const parts = records(schema.allOf)
   if (parts.length > 0) return fill(Object.assign({}, schema, { allOf: [] }, ...parts), name, inner)
-  return (byType[typeOf(schema)] ?? (() => null))(schema, name, inner)
+  return (own(byType, typeOf(schema)) ?? (() => null))(schema, name, inner)
 }
+
+/** A schema is a client's: its words may be names that every object inherits. */
+const own = <T>(table: Readonly<Record<string, T>>, name: string): T | undefined =>
+  Object.hasOwn(table, name) ? table[name] : undefined
 
 const byType: Readonly<Record<string, (schema: JsonObject, name: string, place: Place) => unknown>> = {
   object: (schema, _name, place) => {
@@ -61,7 +65,7 @@ const byType: Readonly<Record<string, (schema: JsonObject, name: string, place: 
   string: (schema, name, place) => {
     const least = typeof schema.minLength === "number" ? schema.minLength : 0
     const most = typeof schema.maxLength === "number" ? schema.maxLength : Number.POSITIVE_INFINITY
-    const value = formats[text(schema.format) ?? ""] ?? place.word ?? (name === "" ? "example" : `example ${name}`)
+    const value = own(formats, text(schema.format) ?? "") ?? place.word ?? (name === "" ? "example" : `example ${name}`)
     return value.padEnd(Math.min(least, 10_000), ".").slice(0, most)
   },
   integer: schema => Math.ceil(numberOf(schema)),

@@ -76,6 +76,7 @@ const odd = fc.oneof(
     nested,
     "\ud800",
     "__proto__",
+    "constructor",
     "gpt",
     "claude",
     "x".repeat(70_000),
@@ -97,12 +98,14 @@ const nodesOf = (value: unknown): object[] =>
 
 const changed = (body: object, changes: readonly Change[]): object => {
   const copy = structuredClone(body)
-  for (const { where, how, name, value } of changes) {
+  for (const { where, how, name, value: shared } of changes) {
+    const value = structuredClone(shared) // later changes may go into it
     const nodes = nodesOf(copy)
     const node = nodes[where % nodes.length] as Record<string, unknown>
     const keys = Object.keys(node)
     const key = keys[where % Math.max(1, keys.length)]
-    if (how === "add")
+    if (how === "add" && Array.isArray(node)) node.push(value)
+    else if (how === "add")
       Object.defineProperty(node, name, { value, enumerable: true, configurable: true, writable: true })
     else if (key === undefined) continue
     else if (how === "remove") delete node[key]
@@ -147,11 +150,12 @@ export const fuzzBodies = async (options: FuzzOptions): Promise<FuzzReport> => {
   }
 }
 
-/** Its status. @throws Error when it is a 500, or an error without words */
+/** Its status. @throws Error when the gateway or its simulators failed, or an error has no words */
 const answerOf = async (target: TestGateway, path: string, text: string): Promise<string> => {
   const answer = await target.call(path, text)
   const said = await answer.text()
-  expect(answer.status !== 500, `${path} ${text.slice(0, 300)} was answered ${said}`)
+  // A 502 here would be a simulator that broke: no vendor of this test fails by itself.
+  expect(answer.status < 500, `${path} ${text.slice(0, 1_000)} was answered ${said}`)
   if (answer.status >= 400 && answer.headers.get("content-type")?.includes("json") === true)
     expect(/"(detail|error|message)":/.test(said), `${path} was refused without words: ${said}`)
   return String(answer.status)

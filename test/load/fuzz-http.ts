@@ -139,7 +139,7 @@ const statusesIn = (bytes: Buffer | undefined): readonly string[] => {
   for (let at = 0; at < bytes.length; ) {
     const headEnd = bytes.indexOf("\r\n\r\n", at)
     const head = bytes.toString("latin1", at, headEnd < 0 ? bytes.length : headEnd)
-    const status = /^HTTP\/1\.1 (\d{3}) [^\r\n]*\r\n/.exec(head)?.[1]
+    const status = /^HTTP\/1\.1 (\d{3}) [^\r\n]*(?:\r\n|$)/.exec(head)?.[1]
     expect(headEnd > 0 && status !== undefined, `no answer: ${JSON.stringify(head.slice(0, 200))}`)
     expect(status !== "500", `500: ${bytes.toString("latin1", at, at + 800)}`)
     const end = bodyEnd(bytes, headEnd + 4, head)

@@ -32,10 +32,15 @@ export const fuzz = async (
     try {
       for (const name of await one(randomOf(next), next)) report.seen[name] = (report.seen[name] ?? 0) + 1
     } catch (error) {
-      report.wrong.push(`${part}, seed ${next}: ${error instanceof Error ? error.message : String(error)}`)
+      report.wrong.push(`${part}, seed ${next}: ${wordsOf(error)}`)
     }
   }
   return report
+}
+
+const wordsOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  return error.cause === undefined ? error.message : `${wordsOf(error.cause)}; ${error.message}`
 }
 
 export const expect = (right: boolean, message: string): void => {

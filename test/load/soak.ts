@@ -32,6 +32,8 @@ interface Sample {
   readonly atMs: number
   readonly residentMb: number
   readonly heapMb: number
+  /** Buffers, outside the heap. */
+  readonly externalMb: number
   readonly lagP99Ms: number
   readonly handles: number
   readonly descriptors: number
@@ -73,6 +75,7 @@ const sample = async (began: number): Promise<Sample> => {
     atMs: performance.now() - began,
     residentMb: statusMb("VmRSS"),
     heapMb: metric(text, "nodejs_heap_size_used_bytes") / 2 ** 20,
+    externalMb: metric(text, "nodejs_external_memory_bytes") / 2 ** 20,
     lagP99Ms: metric(text, "nodejs_eventloop_lag_p99_seconds") * 1_000,
     handles: metric(text, "nodejs_active_handles_total"),
     descriptors: readdirSync(`/proc/${gateway.pid}/fd`).length,
@@ -132,6 +135,7 @@ const report = {
   calls,
   residentSlopeMbPerMinute: slope(judged, one => one.residentMb),
   heapSlopeMbPerMinute: slope(judged, one => one.heapMb),
+  externalSlopeMbPerMinute: slope(judged, one => one.externalMb),
   residentMb: { first: judged[0]?.residentMb, last: judged.at(-1)?.residentMb, atRest: rest.residentMb },
   lagP99Ms: { median: lags[lags.length >> 1], worst: lags.at(-1) },
   atRest: { handles: rest.handles, descriptors: rest.descriptors, holds: open },

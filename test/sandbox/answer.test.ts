@@ -67,6 +67,8 @@ t.test("an example fits its schema, whatever its form", async t => {
     [{ type: "array", minItems: 2, items: { type: "string", format: "date" } }, ["2026-01-15", "2026-01-15"]],
     [{ $ref: "#/$defs/x", $defs: { x: { type: "boolean" } } }, true],
     [{ $ref: "#/nowhere" }, {}],
+    [{ type: "__proto__" }, null],
+    [{ type: "string", format: "constructor" }, "example"],
   ]
   for (const [schema, value] of cases) t.same(exampleOf(schema, ""), value, JSON.stringify(schema))
 })
