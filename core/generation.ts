@@ -218,15 +218,28 @@ class Assembly {
 /** Below this a body is parsed whole (as fast as a scan); above it only the fields that the schema names are. */
 const parsedWholeMax = 64 * 1024
 
+/** Asks for the types of some top-level scalars and nothing else, as relays do: there is no need to parse the whole. */
+const isShallow = ({ type, required, properties, ...others }: JsonSchema): boolean => {
+  const schemas = (properties ?? {}) as Readonly<Record<string, JsonSchema>>
+  const names = (required ?? []) as readonly string[]
+  return (
+    type === "object" &&
+    Object.keys(others).length === 0 &&
+    names.every(name => Object.hasOwn(schemas, name)) &&
+    Object.values(schemas).every(schema => scalars.has(schema.type))
+  )
+}
+const scalars: ReadonlySet<unknown> = new Set(["string", "boolean", "integer", "number"])
+
 const readBodyOf = (route: Route): ((bytes: Buffer) => ScannedBody) => {
   const properties = Object.keys((route.schema?.properties as JsonSchema | undefined) ?? {})
+  const wholeMax = route.schema !== undefined && isShallow(route.schema) ? 0 : parsedWholeMax
   const scan = scanOptionsOf({ ...route, reads: [...(route.reads ?? []), ...properties] })
   const check = route.schema === undefined ? undefined : compileSchema(route.schema, "body")
   if (route.raw === true) return rawBody
   return bytes => {
     const body = bodyOf(bytes, scan)
-    if (check !== undefined)
-      refuseInvalid(check(bytes.length <= parsedWholeMax ? body.json() : fieldsOf(body, properties)))
+    if (check !== undefined) refuseInvalid(check(bytes.length <= wholeMax ? body.json() : fieldsOf(body, properties)))
     return body
   }
 }

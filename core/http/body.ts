@@ -205,7 +205,7 @@ export class ScannedBody implements Body {
   readonly scan: BodyScan
   readonly #reads: ReadonlySet<string>
   readonly #fields: ReadonlyMap<string, ByteRange>
-  readonly #parsed = new Map<string, unknown>()
+  #parsed: Map<string, unknown> | undefined
   #json: Record<string, unknown> | undefined
 
   constructor(bytes: Buffer, scan: ScannedJson, reads: ReadonlySet<string>) {
@@ -225,6 +225,8 @@ export class ScannedBody implements Body {
   field(name: string): unknown {
     const range = this.range(name)
     if (range === undefined) return undefined
+    if (this.#json !== undefined) return this.#json[name]
+    this.#parsed ??= new Map()
     let value = this.#parsed.get(name)
     if (value === undefined) {
       value = JSON.parse(this.bytes.toString("utf8", range.start, range.end))
