@@ -5,6 +5,8 @@ if (Number.parseInt(process.versions.node, 10) < needed) {
   console.error(`tollgate: Node.js ${needed} or later is needed; this is ${process.versions.node}`)
   process.exit(1)
 }
+// A reader that left (`| head`) is no failure: what is done goes on, in silence.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
 const { runCli } = await import("./cli/program.ts")
 process.exitCode = await runCli(process.argv.slice(2), {
   env: process.env,

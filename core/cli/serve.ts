@@ -117,13 +117,24 @@ const welcome = ({ url, ops, key, model }: Ready): string => {
     ["metrics", `${ops}/metrics`],
     ...(key === undefined ? [] : [["demo key", key] as const]),
   ])
-  return key === undefined || model === undefined ? address : `${address}\n\nTry it:\n\n${demoCall(url, key, model)}\n`
+  return key === undefined || model === undefined ? address : `${address}\n\n${trial(url, key, model)}\n`
 }
 
-const demoCall = (url: string, key: string, model: string): string =>
-  [
-    `curl -N ${url}/chat/completions \\`,
-    `  -H 'authorization: Bearer ${key}' \\`,
-    "  -H 'content-type: application/json' \\",
-    `  -d '${JSON.stringify({ model, stream: true, messages: [{ role: "user", content: "Hello!" }] })}'`,
-  ].join("\n")
+/** A stream's head is sent before its price is known: only a whole answer shows it at once. */
+const trial = (url: string, key: string, model: string): string => {
+  const messages = [{ role: "user", content: "Hello!" }]
+  const authorised = `-H 'authorization: Bearer ${key}'`
+  const chat = (options: string, body: object): string =>
+    [
+      `curl ${options} ${url}/chat/completions/ \\`,
+      `  ${authorised} \\`,
+      "  -H 'content-type: application/json' \\",
+      `  -d '${JSON.stringify(body)}'`,
+    ].join("\n")
+  return [
+    "Try it. The answer's head says what it cost, in x-credits-charged:",
+    chat("-i", { model, messages }),
+    "The same as a stream, and the credits that are left after it:",
+    `${chat("-N", { model, stream: true, messages })}\ncurl ${url}/credits/ ${authorised}`,
+  ].join("\n\n")
+}

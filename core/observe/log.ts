@@ -3,6 +3,7 @@
 import { pino } from "pino"
 import type { Log } from "../plugin.ts"
 import { cleanFields, cleanText } from "./clean.ts"
+import { createLineWriter, type LineWriter } from "./lines.ts"
 
 export type LogLevel = "debug" | "info" | "warn" | "error" | "silent"
 
@@ -18,15 +19,18 @@ export interface LogOptions {
   readonly destination?: { write(line: string): void }
 }
 
-/**
- * Lines wait for 8 KB or 200 ms, and are written when the process exits: a write per line would cost more than the
- * line. When nobody reads, lines beyond 16 MB are dropped.
- */
-const buffered = () =>
-  pino.destination({ dest: 1, sync: false, minLength: 8 * 1024, maxLength: 16 * 2 ** 20, periodicFlush: 200 })
+let output: LineWriter | undefined
+
+/** A write per line would cost more than the line. One for the process: its last lines are written when it ends. */
+const standardOutput = (): LineWriter => {
+  if (output !== undefined) return output
+  output = createLineWriter(1, { together: 8 * 1024, most: 16 * 2 ** 20, everyMs: 200 })
+  process.once("exit", output.flush)
+  return output
+}
 
 export const createLog = ({ level, destination }: LogOptions): ChildLog =>
-  wrap(pino({ level, base: null, formatters: { level: label => ({ level: label }) } }, destination ?? buffered()))
+  wrap(pino({ level, base: null, formatters: { level: label => ({ level: label }) } }, destination ?? standardOutput()))
 
 const ignore = (): void => {}
 

@@ -72,10 +72,27 @@ t.test("it says where it listens, serves its demo key, and drains on SIGTERM", a
   t.equal(await served.ended, 0)
 })
 
-t.test("people get a call to paste", async t => {
+t.test("when the readers of its output are gone it serves on, and still drains on SIGTERM", async t => {
+  const served = serve(t, ["--json"])
+  const { url } = await lineWith(served, "url")
+  served.child.stdout?.destroy()
+  served.child.stderr?.destroy()
+  const answer = await fetch(`${url}/models/`, { headers: { authorization: `Bearer ${key}` } })
+  t.equal(answer.status, 200)
+  await answer.body?.cancel()
+  served.child.kill("SIGTERM")
+  t.equal(await served.ended, 0)
+})
+
+t.test("people get calls to paste: a whole answer with its price in the head, a stream, and what is left", async t => {
   const served = serve(t)
   let text = ""
-  while (!text.includes("curl")) text += `${(await served.lines.next()).value}\n`
+  while (!text.includes("/credits/")) text += `${(await served.lines.next()).value}\n`
+  const [whole, stream, credits] = text.split("curl ").slice(1)
+  t.match(whole, /^-i \S+\/chat\/completions\/ /)
+  t.notMatch(whole, '"stream"')
+  t.match(stream, /^-N .*"stream":true/s)
+  t.match(credits, /^\S+\/credits\/ -H 'authorization: Bearer tg_serve_test_key/)
   t.match(text, /base URL +http:\/\/127\.0\.0\.1:\d+\/v1\/gateway/)
   t.match(text, /metrics +http:\/\/127\.0\.0\.1:\d+\/metrics/)
   served.child.kill("SIGINT")
