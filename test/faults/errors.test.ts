@@ -1,0 +1,150 @@
+/** Errors of vendors: native routes keep them, translated ones name them, our account's faults stay ours. */
+import t from "tap"
+import { ask } from "../fixtures/client.ts"
+import { answering, streaming } from "../fixtures/vendor.ts"
+import { openRelay, vendorSecret, type Wire, wires } from "../fixtures/wires.ts"
+
+const account = 502
+/** The vendor's status, and the client's on a relayed and on a translated route. */
+const statuses: readonly (readonly [vendor: number, relayed: number, translated: number])[] = [
+  [400, 400, 400],
+  [401, account, account],
+  [402, account, account],
+  [403, account, account],
+  [404, 404, 400],
+  [408, 408, 502],
+  [409, 409, 400],
+  [413, 413, 400],
+  [422, 422, 400],
+  [429, 429, 429],
+  [500, 500, 500],
+  [502, 502, 502],
+  [503, 503, 502],
+  [504, 504, 502],
+  [529, 529, 502],
+]
+
+const bodies: Readonly<Record<Wire["adapter"], string>> = {
+  anthropic: '{ "type":"error","error":{"type":"some_error","message":"told by the vendor"},"request_id":"req_1" }',
+  openai: '{ "error":{"message":"told by the vendor","type":"some_error","param":"p","code":null} }',
+  google: '{ "error":{"code":0,"message":"told by the vendor","status":"SOME"} }',
+}
+
+for (const wire of Object.values(wires)) {
+  t.test(`${wire.name}: each status of a vendor, with its body and its waiting time`, async t => {
+    await Promise.all(
+      statuses.map(async ([status, relayed, translated]) => {
+        const body = bodies[wire.adapter]
+        const headers = { "retry-after": "7", "x-vendor-account": "acct-canary", "set-cookie": "vendor=canary" }
+        const relay = await openRelay(t, answering({ status, body, headers }))
+        const answer = await ask(relay.url + wire.path(false), wire.request(false))
+        const expected = wire.relayed ? relayed : translated
+        t.equal(answer.status, expected, `${status}`)
+        const passes = wire.relayed && expected === status && status !== account
+        if (passes || (wire.relayed && status === 502)) {
+          t.equal(answer.text, body, `${status}: the body as it came`)
+          t.equal(answer.headers["retry-after"], "7")
+        } else {
+          t.match(JSON.parse(answer.text), { detail: String, error: { message: String } }, `${status}: our own shape`)
+          t.equal(answer.text.includes("told by the vendor"), !wire.relayed && expected === 400, `${status}: the text`)
+          if (expected === 429) t.equal(answer.headers["retry-after"], "7")
+        }
+        t.notMatch(JSON.stringify(answer.headers), /canary/)
+        t.equal(await relay.spent(), 0, `${status}: nothing is charged`)
+      }),
+    )
+  })
+}
+
+t.test("an account's fault rests its secret; the next call meets nobody until an operator was there", async t => {
+  for (const wire of [wires.messages, wires.chat]) {
+    const relay = await openRelay(t, answering({ status: 401, body: bodies[wire.adapter] }))
+    t.equal((await ask(relay.url + wire.path(false), wire.request(false))).status, 502)
+    const asked = relay.vendor.requests.length
+    const next = await ask(relay.url + wire.path(false), wire.request(false))
+    t.equal(next.status, 502)
+    t.ok(Number(next.headers["retry-after"]) >= 1)
+    t.equal(relay.vendor.requests.length, asked)
+    t.match(await relay.metrics(), `tollgate_upstream_breaker_state{vendor="${wire.adapter}",secret="main"} 2`)
+  }
+})
+
+t.test("an account's fault moves on to the second target", async t => {
+  const wire = wires.messages
+  const second = answering({ body: wire.whole })
+  const relay = await openRelay(t, answering({ status: 403, body: bodies.anthropic }), { second })
+  t.match(await ask(relay.url + wire.path(false), wire.request(false)), { status: 200, text: wire.whole })
+  t.equal(relay.vendor.requests.length, 1)
+})
+
+t.test("account faults behind other statuses are ours as well", async t => {
+  const told: readonly (readonly [wire: Wire, status: number, body: object])[] = [
+    [
+      wires.responses,
+      429,
+      { error: { message: "You exceeded your current quota", type: "insufficient_quota", code: "insufficient_quota" } },
+    ],
+    [
+      wires.generate,
+      400,
+      {
+        error: {
+          code: 400,
+          message: "API key not valid.",
+          status: "INVALID_ARGUMENT",
+          details: [{ reason: "API_KEY_INVALID" }],
+        },
+      },
+    ],
+    [
+      wires.messages,
+      400,
+      { type: "error", error: { type: "invalid_request_error", message: "Your credit balance is too low" } },
+    ],
+  ]
+  for (const [wire, status, body] of told) {
+    const relay = await openRelay(t, answering({ status, body: JSON.stringify(body) }))
+    const answer = await ask(relay.url + wire.path(false), wire.request(false))
+    t.equal(answer.status, 502, wire.name)
+    t.notMatch(answer.text, /quota|API key|balance/i, wire.name)
+  }
+})
+
+t.test("a body or a field that echoes our secret never reaches the client", async t => {
+  const echo = JSON.stringify({ error: { type: "invalid_request_error", message: `bad key ${vendorSecret}` } })
+  const escaped = echo.replace(
+    vendorSecret,
+    [...vendorSecret].map(one => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`).join(""),
+  )
+  for (const wire of [wires.messages, wires.chat, wires["chat on messages"]]) {
+    for (const body of [echo, escaped]) {
+      const relay = await openRelay(t, answering({ status: 400, body }))
+      const answer = await ask(relay.url + wire.path(false), wire.request(false))
+      t.equal(answer.status, 502, wire.name)
+      t.notMatch(JSON.stringify(JSON.parse(answer.text)), vendorSecret, wire.name)
+      t.notMatch(JSON.stringify(relay.lines), vendorSecret, wire.name)
+    }
+  }
+  const headers = { "request-id": `id-${vendorSecret}`, "retry-after": "3" }
+  const relay = await openRelay(t, answering({ body: wires.messages.whole, headers }))
+  const answer = await ask(relay.url + wires.messages.path(false), wires.messages.request(false))
+  t.equal(answer.headers["request-id"], undefined)
+  t.equal(answer.headers["retry-after"], "3")
+})
+
+t.test("a secret in the words of a translated stream's error is not told", async t => {
+  const wire = wires.chat
+  const error = `data: ${JSON.stringify({ error: { type: "invalid_request_error", message: `refused ${vendorSecret}` } })}\n\n`
+  const relay = await openRelay(t, streaming(wire.events.slice(0, 2).join("") + error))
+  const answer = await ask(relay.url + wire.path(true), wire.request(true))
+  t.match(answer.text, /"error"/)
+  t.notMatch(answer.text, vendorSecret)
+})
+
+t.test("a field that no head can carry is left out, the answer is not", async t => {
+  const headers = { "request-id": "日本", "anthropic-ratelimit-requests-limit": "5" }
+  const relay = await openRelay(t, answering({ body: wires.messages.whole, headers }))
+  const answer = await ask(relay.url + wires.messages.path(false), wires.messages.request(false))
+  t.equal(answer.status, 200)
+  t.equal(answer.headers["anthropic-ratelimit-requests-limit"], "5")
+})
