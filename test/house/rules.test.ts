@@ -71,6 +71,7 @@ const owners: Readonly<Record<string, RegExp>> = {
   ajv: /^core\/catalog\/schema\.ts$/,
   "ajv-formats": /^core\/catalog\/schema\.ts$/,
   commander: /^core\/cli\/program\.ts$/,
+  "gpt-tokenizer": /^plugins\/messages\/tokenizer\.ts$/,
 }
 const ownerless = new Set(["lru-cache"])
 
