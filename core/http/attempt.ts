@@ -20,7 +20,7 @@ import { accepts, type Decoding, decoding, isIdentity } from "./decoding.ts"
 import type { Drain } from "./drains.ts"
 import { ErrorAnswer } from "./error-answer.ts"
 import { Meter } from "./meter.ts"
-import { makeOutcome } from "./outcome.ts"
+import { makeOutcome, type OutcomeFields } from "./outcome.ts"
 import { StreamAnswer } from "./stream-answer.ts"
 import type { Fields, UpstreamCall, UpstreamError, UpstreamHandler } from "./upstream.ts"
 import { WholeAnswer } from "./whole-answer.ts"
@@ -79,7 +79,7 @@ export class AttemptRun implements UpstreamHandler {
     this.#prepareDecoding(failed)
     if (failed) this.#error = new ErrorAnswer()
     else this.#choose()
-    this.#watched(() => this.meter.head(status, singleFields(fields)))
+    if (this.parts.call.watchers.length > 0) this.#tellHead()
   }
 
   data(chunk: Buffer): void {
@@ -104,22 +104,34 @@ export class AttemptRun implements UpstreamHandler {
     if (this.#over) return
     if (this.#error !== undefined) {
       if (!this.#error.push(chunk)) this.#vendorError(this.#error)
-    } else if (this.#watched(() => this.meter.push(chunk)) && !this.detached) {
+    } else if (this.#metered(chunk) && !this.detached) {
       if (forClient) this.#answer?.data(chunk)
       else this.#answer?.read?.()
     }
   }
 
-  /** A throw in there is a translation's or a watcher's: what came before it still reaches the client. */
-  #watched(run: () => void): boolean {
+  #metered(chunk: Buffer): boolean {
     try {
-      run()
+      this.meter.push(chunk)
       return true
     } catch (cause) {
-      if (!this.detached && !this.#over) this.#answer?.begin?.()
-      void this.broken(unreadable(cause))
+      this.#spoilt(cause)
       return false
     }
+  }
+
+  #tellHead(): void {
+    try {
+      this.meter.head(this.status, singleFields(this.fields))
+    } catch (cause) {
+      this.#spoilt(cause)
+    }
+  }
+
+  /** A translation or a watcher threw: what came before it still reaches the client. */
+  #spoilt(cause: unknown): void {
+    if (!this.detached && !this.#over) this.#answer?.begin?.()
+    void this.broken(unreadable(cause))
   }
 
   async #ended(): Promise<void> {
@@ -288,13 +300,15 @@ export class AttemptRun implements UpstreamHandler {
   attempt(error?: GatewayError): Attempt {
     const { vendor, secret } = this.parts
     const ms = performance.now() - this.#sentAt
-    const told = error === undefined ? {} : { error: error.code }
-    return { vendor: vendor.name, secret: secret.name, status: this.status, ms, ...told }
+    const { status } = this
+    return error === undefined
+      ? { vendor: vendor.name, secret: secret.name, status, ms }
+      : { vendor: vendor.name, secret: secret.name, status, ms, error: error.code }
   }
 
   #outcome(billed: Billed, end: Outcome["end"]): Outcome {
     const { call, target, before } = this.parts
-    return makeOutcome({
+    const outcome: { -readonly [K in keyof OutcomeFields]: OutcomeFields[K] } = {
       end,
       status: call.client.headSent ? this.status : clientLeft,
       target,
@@ -303,9 +317,10 @@ export class AttemptRun implements UpstreamHandler {
       bytesOut: call.client.bytesOut,
       upstreamMs: call.upstreamMs,
       streamed: this.meter.framing !== undefined,
-      ...(billed.usage === undefined ? {} : { usage: billed.usage }),
-      ...(billed.micros === undefined ? {} : { billedMicros: billed.micros }),
-      ...(this.#firstByteMs === undefined ? {} : { firstByteMs: this.#firstByteMs }),
-    })
+    }
+    if (billed.usage !== undefined) outcome.usage = billed.usage
+    if (billed.micros !== undefined) outcome.billedMicros = billed.micros
+    if (this.#firstByteMs !== undefined) outcome.firstByteMs = this.#firstByteMs
+    return makeOutcome(outcome)
   }
 }

@@ -34,25 +34,19 @@ export const billFor = (
   end: UpstreamEnd,
   estimated: Usage,
 ): { readonly bill: Bill | undefined; readonly missing: boolean } => {
-  const tier = report.serviceTier === undefined ? {} : { serviceTier: report.serviceTier }
   const reported = isPositive(report.usage) ? report.usage : undefined
-  if (end === "cancelled") return { bill: cancelled(report, reported, estimated, tier), missing: false }
-  if (reported !== undefined) return { bill: { usage: reported, source: "vendor", ...tier }, missing: false }
+  if (end === "cancelled") return { bill: cancelled(report, reported, estimated), missing: false }
+  if (reported !== undefined) return { bill: billOf(report, reported, "vendor"), missing: false }
   if (end === "broken" || report.outputBytes === 0) return { bill: undefined, missing: false }
-  return {
-    bill: { usage: { ...estimated, ...outputOf(report) }, source: "counted", ...tier },
-    missing: true,
-  }
+  return { bill: billOf(report, { ...estimated, ...outputOf(report) }, "counted"), missing: true }
 }
 
+const billOf = ({ serviceTier }: UsageReport, usage: Usage, source: Bill["source"]): Bill =>
+  serviceTier === undefined ? { usage, source } : { usage, source, serviceTier }
+
 /** Vendors bill what they generated: the input that they reported (else the estimate) and the output that we saw. */
-const cancelled = (
-  report: UsageReport,
-  reported: Usage | undefined,
-  estimated: Usage,
-  tier: { serviceTier?: string },
-): Bill | undefined => {
+const cancelled = (report: UsageReport, reported: Usage | undefined, estimated: Usage): Bill | undefined => {
   if (reported === undefined && report.outputBytes === 0) return undefined
   const input = reported !== undefined && hasInput(reported) ? reported : { ...estimated, ...reported }
-  return { usage: { ...input, ...outputOf(report, reported?.output) }, source: "counted", ...tier }
+  return billOf(report, { ...input, ...outputOf(report, reported?.output) }, "counted")
 }

@@ -34,6 +34,7 @@ export interface Billed {
 }
 
 const unbilled: Billed = { source: "none" }
+const noUsage: Usage = {}
 
 export class GatewayCall implements Call {
   readonly id: string
@@ -243,25 +244,24 @@ export class GatewayCall implements Call {
   }
 
   /** Settles or releases, once: by what was reported, by how the upstream ended. */
-  async bill(report: UsageReport, end: UpstreamEnd, target: Target): Promise<Billed> {
-    const { bill, missing } = billFor(report, end, this.find("quote")?.estimated ?? {})
+  bill(report: UsageReport, end: UpstreamEnd, target: Target): Promise<Billed> {
+    const { bill, missing } = billFor(report, end, this.find("quote")?.estimated ?? noUsage)
     if (missing && this.#billing !== undefined) this.#context.onUsageMissing(this, target)
-    if (bill === undefined) {
-      await this.release()
-      return unbilled
-    }
-    return this.#settle(bill)
+    return bill === undefined ? this.release().then(() => unbilled) : this.#settle(bill)
   }
 
   async #settle(bill: Bill): Promise<Billed> {
     if (this.#billing === undefined || this.#billed) return { usage: bill.usage, source: bill.source }
     this.#billed = true
     const billing = this.#billing
-    const settled = await billing.settle(bill).catch(async error => {
+    const { usage, source } = bill
+    try {
+      const { durable, micros } = await billing.settle(bill)
+      return durable ? { usage, source, micros } : { usage, source }
+    } catch (error) {
       await billing.release() // else the hold would be renewed for ever
       throw error
-    })
-    return { usage: bill.usage, source: bill.source, ...(settled.durable ? { micros: settled.micros } : {}) }
+    }
   }
 
   async release(): Promise<void> {

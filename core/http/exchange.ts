@@ -72,7 +72,7 @@ export class Exchange {
       const draft = await this.#prepare(candidate.target)
       if (draft.secret !== undefined && draft.secret !== candidate.secret.name) continue
       if (!this.#context.breaker.claim(candidate.vendor, candidate.secret)) continue
-      await this.#passOver(candidate)
+      if (this.#last !== undefined) await this.#passOver(this.#last, candidate)
       const outcome = (await this.#attempt(candidate, draft)) ?? (await this.#changed(candidate))
       if (outcome !== undefined) return outcome
     }
@@ -82,16 +82,16 @@ export class Exchange {
   }
 
   /** Every pair of target and secret, best first; a single one gets a second chance. */
-  *#candidates(): Generator<Candidate> {
+  #candidates(): readonly Candidate[] {
     const principal = this.#call.find("principal")
     const member = principal === undefined ? "" : `${principal.organisation}/${principal.member}`
     const affinity = this.#call.find("conversation") ?? member
-    const pairs = this.#call.get("plan").flatMap(target => {
+    const pairs: Candidate[] = []
+    for (const target of this.#call.get("plan")) {
       const vendor = this.#table.vendor(target.vendor)
-      return this.#context.breaker.order(vendor, affinity).map(secret => ({ target, vendor, secret }))
-    })
-    yield* pairs
-    if (pairs.length === 1) yield pairs[0] as Candidate
+      for (const secret of this.#context.breaker.order(vendor, affinity)) pairs.push({ target, vendor, secret })
+    }
+    return pairs.length === 1 ? [...pairs, ...pairs] : pairs
   }
 
   #goesOn(failure: Failure): boolean {
@@ -102,10 +102,13 @@ export class Exchange {
 
   async #attempt(candidate: Candidate, draft: Draft): Promise<Outcome | undefined> {
     const { breaker } = this.#context
-    const result = await this.#send(candidate, draft).catch(error => {
+    let result: Result
+    try {
+      result = await this.#send(candidate, draft)
+    } catch (error) {
       breaker.report(candidate.vendor, candidate.secret, "unknown") // claimed and not used: another call may probe
       throw error
-    })
+    }
     if ("outcome" in result) {
       const { end } = result.outcome
       breaker.report(
@@ -170,9 +173,7 @@ export class Exchange {
   }
 
   /** Counts the step from a failed candidate to the next; waits, jittered, only before the same secret again. */
-  async #passOver(next: Candidate): Promise<void> {
-    if (this.#last === undefined) return
-    const { candidate, failure } = this.#last
+  async #passOver({ candidate, failure }: Failed, next: Candidate): Promise<void> {
     const { metrics, random } = this.#context
     const kind = next.target === candidate.target ? "upstream_retries_total" : "upstream_fallbacks_total"
     metrics.product(kind).child(candidate.vendor.name, reasonOf(failure)).add()

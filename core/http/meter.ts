@@ -54,7 +54,8 @@ export class Meter {
 
   /** Decoded bytes, in any cut. Throws what a translation throws. */
   push(chunk: Buffer): void {
-    this.#tell(watcher => watcher.data?.(Buffer.from(chunk))) // a copy: nobody changes a relayed byte
+    // A copy for each: nobody changes a relayed byte.
+    if (this.#watchers.length > 0) this.#tell(watcher => watcher.data?.(Buffer.from(chunk)))
     if (this.#splitter !== undefined) this.#splitter.push(chunk)
     else this.#collect(chunk)
   }

@@ -2,6 +2,6 @@
 
 import type { Outcome } from "../plugin.ts"
 
-type Fields = Omit<Outcome, keyof { [K in keyof Outcome as K extends symbol ? K : never]: unknown }>
+export type OutcomeFields = Omit<Outcome, keyof { [K in keyof Outcome as K extends symbol ? K : never]: unknown }>
 
-export const makeOutcome = (fields: Fields): Outcome => fields as Outcome
+export const makeOutcome = (fields: OutcomeFields): Outcome => fields as Outcome

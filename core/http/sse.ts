@@ -41,9 +41,12 @@ export class SseSplitter implements Splitter {
   #event = 0
   #line = 0
   #searched = 0
-  /** Pairs of offsets: begin and end of each `data` line of the event. */
-  #data: number[] = []
+  /** Pairs of offsets: begin and end of each `data` line of the event; the first `#marks` numbers are in use. */
+  readonly #data: number[] = []
+  #marks = 0
   #type: string | undefined
+  /** The type of the event before, as its bytes and as text: most events are of that type too. */
+  #lastType = { bytes: Buffer.alloc(0), text: "" }
   /** The last chunk ended with CR: an LF at the start of the next one belongs to it. */
   #afterCarriage = false
   #firstLine = true
@@ -116,32 +119,41 @@ export class SseSplitter implements Splitter {
     }
     this.#takeField(bytes, start, end)
     // Lines that say nothing (comments, ids) need not be kept while the event is empty.
-    if (this.#data.length === 0 && this.#type === undefined) this.#event = next
+    if (this.#marks === 0 && this.#type === undefined) this.#event = next
   }
 
   #takeField(bytes: Buffer, start: number, end: number): void {
     if (isField(bytes, start, end, DATA)) {
-      this.#data.push(valueAt(bytes, start + DATA.length, end), end)
+      this.#data[this.#marks++] = valueAt(bytes, start + DATA.length, end)
+      this.#data[this.#marks++] = end
     } else if (isField(bytes, start, end, EVENT)) {
-      this.#type = bytes.toString("utf8", valueAt(bytes, start + EVENT.length, end), end)
+      this.#type = this.#typeAt(bytes, valueAt(bytes, start + EVENT.length, end), end)
     }
+  }
+
+  #typeAt(bytes: Buffer, start: number, end: number): string {
+    const last = this.#lastType.bytes
+    if (end - start === last.length && beginsWith(bytes, start, last)) return this.#lastType.text
+    const text = bytes.toString("utf8", start, end)
+    this.#lastType = { bytes: Buffer.from(bytes.subarray(start, end)), text }
+    return text
   }
 
   #deliver(bytes: Buffer, end: number): void {
     const data = this.#data
-    if (data.length === 0) return
+    if (this.#marks === 0) return
     if (end - this.#event > this.#options.maxEventBytes) {
       this.#options.onOverflow()
       return
     }
-    const joined = data.length === 2 ? bytes.subarray(data[0], data[1]) : joinLines(bytes, data)
+    const joined = this.#marks === 2 ? bytes.subarray(data[0], data[1]) : joinLines(bytes, data.slice(0, this.#marks))
     const type = this.#type
     this.#onEvent(type === undefined || type === "" ? { data: joined } : { type, data: joined })
   }
 
   #startAt(offset: number): void {
     this.#event = offset
-    if (this.#data.length > 0) this.#data = []
+    this.#marks = 0
     this.#type = undefined
     this.#firstLine = false
     this.#skipping = false
@@ -172,7 +184,7 @@ export class SseSplitter implements Splitter {
 
   #rebase(rest: number): void {
     const shift = this.#event
-    if (shift > 0) for (let index = 0; index < this.#data.length; index++) this.#data[index]! -= shift
+    if (shift > 0) for (let index = 0; index < this.#marks; index++) this.#data[index]! -= shift
     this.#line -= shift
     this.#event = 0
     this.#searched = this.#kept = rest
@@ -211,7 +223,11 @@ const find = (bytes: Buffer, byte: number, from: number): number => {
 const isField = (bytes: Buffer, start: number, end: number, name: Buffer): boolean => {
   const after = start + name.length
   if (after > end || (after < end && bytes[after] !== COLON)) return false
-  for (let index = 0; index < name.length; index++) if (bytes[start + index] !== name[index]) return false
+  return beginsWith(bytes, start, name)
+}
+
+const beginsWith = (bytes: Buffer, start: number, word: Buffer): boolean => {
+  for (let index = 0; index < word.length; index++) if (bytes[start + index] !== word[index]) return false
   return true
 }
 

@@ -25,8 +25,9 @@ export const text = (value: unknown): string | undefined =>
 /** UTF-8 bytes of a text, or of the texts in a list of content parts. */
 export const textBytes = (value: unknown): number => {
   if (typeof value === "string") return Buffer.byteLength(value)
+  if (!Array.isArray(value)) return 0
   let bytes = 0
-  for (const part of list(value)) {
+  for (const part of value) {
     const { text, refusal, thinking } = record(part)
     bytes += textBytes(text) + textBytes(refusal) + textBytes(thinking)
   }
