@@ -8,6 +8,7 @@ import { keysOf } from "./redis/keys.ts"
 import { type Client, Link } from "./redis/link.ts"
 import { redisRecords, redisUsage, redisWindows } from "./redis/records.ts"
 import { Sweeper } from "./redis/sweeper.ts"
+import { Wire } from "./redis/wire.ts"
 import type { Store, StoreOptions } from "./store.ts"
 
 export interface RedisOptions extends StoreOptions {
@@ -33,15 +34,18 @@ const connectMs = 1_000
 export const openRedis = async (options: RedisOptions): Promise<Store> => {
   const { now, onState = () => {}, observe, prefix, cluster } = options
   const client = connect(options)
-  const link = new Link(
-    { call: inOneWrite(client), reconnect: () => client.disconnect(true) },
-    { deadlineMs: options.deadlineMs, stopWhenStalled: !cluster, onState, ...(observe && { observe }) },
-  )
+  const access = client instanceof Cluster ? manyServers(client) : oneServer(client)
+  const link = new Link(access, {
+    deadlineMs: options.deadlineMs,
+    stopWhenStalled: !cluster,
+    onState,
+    ...(observe && { observe }),
+  })
   const close = async (): Promise<void> => {
     link.close()
     client.disconnect()
   }
-  const refusal = await firstAnswer(client, link)
+  const refusal = await firstAnswer(client, access, link)
   if (refusal !== undefined) {
     await close()
     throw refusal
@@ -65,14 +69,16 @@ export const openRedis = async (options: RedisOptions): Promise<Store> => {
 /** For ever, soon enough to be back within two seconds, and not all replicas at once. */
 const retryDelay = (times: number): number => Math.min(50 * times, 500) * (0.5 + Math.random())
 
+const readOnly = "READONLY"
+
 /** Nothing waits in a queue and nothing is sent twice by the client: the verbs decide what is repeated. */
 const connection = {
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
   connectTimeout: connectMs,
-  // After a failover the old master refuses writes; the new one is found by connecting again.
-  reconnectOnError: (error: Error) => error.message.startsWith("READONLY"),
-}
+  protocol: 2,
+  reconnectOnError: (error: Error) => error.message.startsWith(readOnly),
+} as const
 
 const connect = ({ url, cluster }: RedisOptions): Redis | Cluster => {
   if (!cluster) return new Redis(url, { ...connection, enableOfflineQueue: false, retryStrategy: retryDelay })
@@ -84,23 +90,48 @@ const connect = ({ url, cluster }: RedisOptions): Redis | Cluster => {
   })
 }
 
-/** Commands of one turn of the event loop leave in one write: a system call each would cost more than the command. */
-const inOneWrite = (client: Redis | Cluster): Client["call"] => {
-  if (client instanceof Cluster) return (command, args) => client.call(command, [...args])
-  let corked = false
-  return (command, args) => {
-    if (!corked && client.status === "ready") {
+/** How commands leave, and what must be known about the connection for that. */
+interface Access extends Client {
+  ready(): void
+  gone(why: unknown): void
+}
+
+/** ioredis makes the connection, and makes it again; as soon as it is ready, its bytes are ours. */
+const oneServer = (client: Redis): Access => {
+  const away = new Error("Redis is away")
+  let wire: Wire | undefined
+  const reconnect = (): void => client.disconnect(true)
+  return {
+    ask: (name, words, asker) => (wire === undefined ? asker.failed(away) : wire.ask(name, words, asker)),
+    reconnect,
+    ready() {
       const { stream } = client
-      corked = true
-      stream.cork()
-      setImmediate(() => {
-        corked = false
-        stream.uncork()
+      stream.removeAllListeners("data")
+      wire = new Wire(stream, {
+        // After a failover the old master refuses writes; the new one is found by connecting again.
+        refused: error => void (error.message.startsWith(readOnly) && reconnect()),
+        broken: () => stream.destroy(),
       })
-    }
-    return client.call(command, [...args])
+    },
+    gone(why) {
+      wire?.close(why ?? away)
+      wire = undefined
+    },
   }
 }
+
+/** ioredis knows which node has a key, and follows it when it moves. */
+const manyServers = (client: Cluster): Access => ({
+  ask(name, words, asker) {
+    client.call(name, [...words]).then(
+      reply => asker.answered(reply),
+      error => asker.failed(error),
+    )
+  },
+  reconnect: () => client.disconnect(true),
+  ready() {},
+  gone() {},
+})
 
 /** For the nodes that the cluster names itself. */
 const credentials = ({ username, password, protocol }: URL) => ({
@@ -110,7 +141,7 @@ const credentials = ({ username, password, protocol }: URL) => ({
 })
 
 /** Follows the connection for as long as it lives; resolves with the reason for a refusal, if the first answer is one. */
-const firstAnswer = (client: Redis | Cluster, link: Link): Promise<Error | undefined> =>
+const firstAnswer = (client: Redis | Cluster, access: Access, link: Link): Promise<Error | undefined> =>
   new Promise(resolve => {
     let why: unknown
     const patience = setTimeout(() => {
@@ -126,11 +157,13 @@ const firstAnswer = (client: Redis | Cluster, link: Link): Promise<Error | undef
     })
     client.on("ready", async () => {
       const refusal = await evictionRefusal(client)
+      if (refusal === undefined) access.ready()
       link.usable(refusal === undefined, refusal)
       answer(refusal instanceof Evicting ? refusal : undefined)
     })
     client.on("close", () => {
       link.usable(false, why)
+      access.gone(why)
       answer()
     })
   })

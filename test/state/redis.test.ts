@@ -70,6 +70,18 @@ t.test("a replica sweeps the holds of one that died", async t => {
   t.equal(await other.accounts.sweep(), 1, "a member that was forgotten is announced again")
 })
 
+t.test("user, password and database of the address count, on a connection made anew too", async t => {
+  const redis = await startRedis(t)
+  await redis.ask("ACL", "SETUSER", "gate", "on", ">secret", "~*", "+@all")
+  const store = await open(t, `redis://gate:secret@127.0.0.1:${redis.port}/3`)
+  await store.records.put("first", "é€😀", 60_000)
+  await redis.ask("CLIENT", "KILL", "USER", "gate")
+  await until(async () => (await store.records.get("first").catch(() => undefined)) === "é€😀")
+  await store.records.put("second", "", 60_000)
+  t.equal(await store.records.get("second"), "")
+  t.equal(await redis.ask("DBSIZE"), ":0")
+})
+
 t.test("a store that may evict keys is refused", async t => {
   const { url, ask } = await startRedis(t, { options: ["--maxmemory-policy", "allkeys-lru"] })
   await t.rejects(openRedis(options(url)), /may evict keys \(maxmemory-policy allkeys-lru\)/)
@@ -111,7 +123,7 @@ t.test("a killed Redis is 503 until it is back, and nothing that was confirmed i
 t.test("a Redis that stops answering costs one deadline, then calls fail at once until it goes on", async t => {
   const redis = await startRedis(t)
   const states: boolean[] = []
-  const store = await open(t, redis.url, { deadlineMs: 100, onState: up => states.push(up) })
+  const store = await open(t, redis.url, { deadlineMs: 300, onState: up => states.push(up) })
   await store.accounts.grant("g", alice, 100, "gift")
   redis.pause()
   const lost = await Promise.allSettled(

@@ -5,11 +5,12 @@
 
 import { storeUnavailable } from "../failure.ts"
 import type { Script } from "./scripts.ts"
-import { Waiting } from "./waiting.ts"
+import { Waiter, Waiting } from "./waiting.ts"
+import type { Asker, Word } from "./wire.ts"
 
 /** What is needed of a Redis client. */
 export interface Client {
-  call(command: string, args: readonly (string | number)[]): Promise<unknown>
+  ask(name: string, words: readonly Word[], asker: Asker): void
   /** Drops the connection and makes a new one. */
   reconnect(): void
 }
@@ -39,6 +40,11 @@ export class Link {
   #probing = false
   #downSince = 0
   #closed = false
+  readonly #ends: Ends = {
+    answered: (call, reply) => this.#answered(call, reply),
+    failed: (call, error) => this.#failed(call, error),
+    late: call => this.#late(call),
+  }
 
   constructor(client: Client, options: LinkOptions) {
     this.#client = client
@@ -64,21 +70,52 @@ export class Link {
     clearInterval(this.#watchdog)
   }
 
-  async command(name: string, ...args: readonly (string | number)[]): Promise<unknown> {
-    return this.#observed(name.toLowerCase(), () => this.#send(name, args))
+  command(name: string, ...words: readonly Word[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#start(new Call(this.#ends, name.toLowerCase(), name, words, resolve, reject))
+    })
   }
 
-  async script(script: Script, keys: readonly string[], ...args: readonly (string | number)[]): Promise<unknown> {
-    const rest = [keys.length, ...keys, ...args]
-    return this.#observed(script.name, async () => {
-      if (this.#evalOnly) return this.#send("EVAL", [script.source, ...rest])
-      try {
-        return await this.#send("EVALSHA", [script.sha, ...rest])
-      } catch (error) {
-        if (!this.#unknownScript(error)) throw error
-        return this.#send("EVAL", [script.source, ...rest])
-      }
+  script(script: Script, keys: readonly string[], ...args: readonly Word[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const [name, known] = this.#evalOnly ? ["EVAL", script.source] : ["EVALSHA", script.sha]
+      const words = [known, keys.length, ...keys, ...args]
+      this.#start(new Call(this.#ends, script.name, name, words, resolve, reject, script.source))
     })
+  }
+
+  #start(call: Call): void {
+    call.startedAt = performance.now()
+    this.#send(call, call.startedAt)
+  }
+
+  #send(call: Call, now: number): void {
+    if (!this.up) return this.#failed(call, new Error("Redis is away", { cause: this.#why }))
+    this.#waiting.start(call, now)
+    this.#client.ask(call.name, call.words, call)
+  }
+
+  #answered(call: Call, reply: unknown): void {
+    this.#end(call, false)
+    call.resolve(reply)
+  }
+
+  #failed(call: Call, error: unknown): void {
+    if (call.name === "EVALSHA" && this.#unknownScript(error)) return this.#sendSource(call)
+    this.#end(call, true)
+    call.reject(storeUnavailable(error))
+  }
+
+  #late(call: Call): void {
+    const late = new Error(`Redis did not answer ${call.name} within ${this.#options.deadlineMs} ms`)
+    this.#failed(call, late)
+    this.#stall(late)
+  }
+
+  #end(call: Call, failed: boolean): void {
+    call.over = true
+    this.#waiting.end(call)
+    this.#options.observe?.(call.operation, (performance.now() - call.startedAt) / 1_000, failed)
   }
 
   /** Redis was restarted (EVAL teaches it the script), or an operator allows EVAL only. Nothing was done in either case. */
@@ -89,38 +126,11 @@ export class Link {
     return this.#evalOnly
   }
 
-  async #observed(operation: string, work: () => Promise<unknown>): Promise<unknown> {
-    const started = performance.now()
-    let failed = false
-    try {
-      return await work()
-    } catch (cause) {
-      failed = true
-      throw storeUnavailable(cause)
-    } finally {
-      this.#options.observe?.(operation, (performance.now() - started) / 1_000, failed)
-    }
-  }
-
-  #send(name: string, args: readonly (string | number)[]): Promise<unknown> {
-    if (!this.up) return Promise.reject(new Error("Redis is away", { cause: this.#why }))
-    return new Promise((resolve, reject) => {
-      const done = this.#waiting.start(() => {
-        const late = new Error(`Redis did not answer ${name} within ${this.#options.deadlineMs} ms`)
-        reject(late)
-        this.#stall(late)
-      })
-      this.#client.call(name, args).then(
-        reply => {
-          done()
-          resolve(reply)
-        },
-        error => {
-          done()
-          reject(error)
-        },
-      )
-    })
+  #sendSource(call: Call): void {
+    this.#waiting.end(call)
+    call.name = "EVAL"
+    call.words = [call.source, ...call.words.slice(1)]
+    this.#send(call, performance.now())
   }
 
   #stall(why: Error): void {
@@ -146,20 +156,74 @@ export class Link {
       this.#downSince = performance.now()
       this.#client.reconnect()
     }
-    if (this.#usable && !this.#probing) void this.#probe()
+    if (this.#usable && !this.#probing) this.#probe()
   }
 
   /** One question at a time: its answer comes after those of all commands that were sent before. */
-  async #probe(): Promise<void> {
+  #probe(): void {
     this.#probing = true
-    try {
-      await this.#client.call("PING", [])
-      this.#stalled = false
-      this.#tell()
-    } catch (error) {
-      this.#why = error
-    } finally {
-      this.#probing = false
-    }
+    this.#client.ask("PING", [], {
+      answered: () => {
+        this.#probing = false
+        this.#stalled = false
+        this.#tell()
+      },
+      failed: error => {
+        this.#probing = false
+        this.#why = error
+      },
+    })
+  }
+}
+
+/** How a call ends. */
+interface Ends {
+  answered(call: Call, reply: unknown): void
+  failed(call: Call, error: unknown): void
+  late(call: Call): void
+}
+
+/** One command under way. It answers once: a reply that comes after its deadline is of no use to anybody. */
+class Call extends Waiter implements Asker {
+  startedAt = 0
+  over = false
+  readonly operation: string
+  name: string
+  words: readonly Word[]
+  /** Of the script, when it is one. */
+  readonly source: string
+  readonly resolve: (reply: unknown) => void
+  readonly reject: (error: unknown) => void
+  readonly #ends: Ends
+
+  constructor(
+    ends: Ends,
+    operation: string,
+    name: string,
+    words: readonly Word[],
+    resolve: (reply: unknown) => void,
+    reject: (error: unknown) => void,
+    source = "",
+  ) {
+    super()
+    this.#ends = ends
+    this.operation = operation
+    this.name = name
+    this.words = words
+    this.source = source
+    this.resolve = resolve
+    this.reject = reject
+  }
+
+  answered(reply: unknown): void {
+    if (!this.over) this.#ends.answered(this, reply)
+  }
+
+  failed(error: unknown): void {
+    if (!this.over) this.#ends.failed(this, error)
+  }
+
+  expire(): void {
+    this.#ends.late(this)
   }
 }

@@ -1,20 +1,42 @@
 /** One deadline for many commands on one timer: all wait equally long, so the oldest is always the next to expire. */
 
+/** One that waits; a link of the chain of all that do. */
+export abstract class Waiter {
+  dueAt = 0
+  before: Waiter | undefined
+  after: Waiter | undefined
+
+  abstract expire(): void
+}
+
 export class Waiting {
   readonly #deadlineMs: number
-  readonly #expiries = new Map<object, { readonly at: number; readonly expire: () => void }>()
+  #oldest: Waiter | undefined
+  #newest: Waiter | undefined
   #timer: NodeJS.Timeout | undefined
 
   constructor(deadlineMs: number) {
     this.#deadlineMs = deadlineMs
   }
 
-  /** `expire` runs once when the deadline passes; the answer ends the wait. */
-  start(expire: () => void): () => void {
-    const token = {}
-    this.#expiries.set(token, { at: performance.now() + this.#deadlineMs, expire })
+  /** It expires once when the deadline passes, unless `end` comes first. */
+  start(waiter: Waiter, now: number): void {
+    waiter.dueAt = now + this.#deadlineMs
+    waiter.before = this.#newest
+    if (this.#newest === undefined) this.#oldest = waiter
+    else this.#newest.after = waiter
+    this.#newest = waiter
     if (this.#timer === undefined) this.#arm(this.#deadlineMs)
-    return () => void this.#expiries.delete(token)
+  }
+
+  end(waiter: Waiter): void {
+    const { before, after } = waiter
+    if (before !== undefined) before.after = after
+    else if (this.#oldest === waiter) this.#oldest = after
+    if (after !== undefined) after.before = before
+    else if (this.#newest === waiter) this.#newest = before
+    waiter.before = undefined
+    waiter.after = undefined
   }
 
   stop(): void {
@@ -29,10 +51,10 @@ export class Waiting {
   #scan(): void {
     this.#timer = undefined
     const now = performance.now()
-    for (const [token, { at, expire }] of this.#expiries) {
-      if (at > now) return this.#arm(at - now)
-      this.#expiries.delete(token)
-      expire()
+    for (let oldest = this.#oldest; oldest !== undefined; oldest = this.#oldest) {
+      if (oldest.dueAt > now) return this.#arm(oldest.dueAt - now)
+      this.end(oldest)
+      oldest.expire()
     }
   }
 }
