@@ -40,8 +40,8 @@ export interface CrashReport {
 
 const alice: MemberRef = { organisation: "acme", member: "alice" }
 const callers = 8
-/** Calls take up to some hundred milliseconds. */
-const latestKillMs = 300
+/** The moment is counted in answers, so that a busy machine sees as much as an idle one, and then in milliseconds. */
+const latest = { answers: 12, ms: 25 }
 const pageRows = 1_000
 
 export const crash = async (options: CrashOptions): Promise<CrashReport> => {
@@ -99,15 +99,23 @@ const killedUnderLoad = async (
   const gateway = await startGatewayProcess(file, { env })
   const client: Client = { url: gateway.url, key: memberKey(1) }
   const all: Seen[] = []
+  const answers = between(0, latest.answers, random)
   let killed = false
-  const call = async (): Promise<void> => {
-    while (!killed) all.push(await anything(client, random))
-  }
-  const calling = Array.from({ length: callers }, call)
-  await setTimeout(between(0, latestKillMs, random))
+  let calling: Promise<unknown> = Promise.resolve()
+  const enough = new Promise<void>(resolve => {
+    const call = async (): Promise<void> => {
+      while (!killed) {
+        if (all.length >= answers) resolve()
+        all.push(await anything(client, random))
+      }
+    }
+    calling = Promise.all(Array.from({ length: callers }, call))
+  })
+  await enough
+  await setTimeout(between(0, latest.ms, random))
   killed = true
   await gateway.kill()
-  await Promise.all(calling)
+  await calling
   return all
 }
 

@@ -108,11 +108,13 @@ export interface StartOptions {
 }
 
 const linesKept = 1_000
+/** The runner of the tests puts hooks into every Node below it (for signals, too): not into the product. */
+const alone = ["-u", "NODE_OPTIONS"]
 
 /** @throws Error with what it said when it ended before it served */
 export const startGatewayProcess = async (file: string, options: StartOptions = {}): Promise<GatewayProcess> => {
   const words = [...(options.through ?? []), process.execPath, cli, "serve", "--config", file, "--json"]
-  const child = spawn(words[0] as string, words.slice(1), {
+  const child = spawn("env", [...alone, ...words], {
     stdio: ["ignore", "pipe", "pipe"],
     env: { PATH: process.env.PATH, ...options.env },
   })
@@ -163,8 +165,8 @@ export const tollgate = (
   env: StartOptions["env"] = {},
 ): Promise<{ readonly code: number; readonly text: string }> =>
   new Promise(resolve => {
-    const all = [cli, ...words, "--config", file, "--json"]
-    execFile(process.execPath, all, { env: { PATH: process.env.PATH, ...env } }, (error, stdout, stderr) => {
+    const all = [...alone, process.execPath, cli, ...words, "--config", file, "--json"]
+    execFile("env", all, { env: { PATH: process.env.PATH, ...env } }, (error, stdout, stderr) => {
       resolve({ code: error === null ? 0 : Number(error.code ?? 1), text: stdout + stderr })
     })
   })
