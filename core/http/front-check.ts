@@ -65,6 +65,8 @@ const checkFields = (raw: readonly string[], httpVersion: string): GatewayError 
     const problem = check?.(value, httpVersion)
     if (problem !== undefined) return problem
   }
+  // Node's own answer to a missing Host would leave what follows on the connection to be served.
+  if ((seen & hostSeen) === 0 && httpVersion === "1.1") return refusals.host
   return bytes > bytesMax ? refusals.bytes : undefined
 }
 
@@ -74,6 +76,9 @@ interface Watched {
   readonly once?: GatewayError
   readonly check?: (value: string, httpVersion: string) => GatewayError | undefined
 }
+
+/** The bit of `host`, the first of `watched`. */
+const hostSeen = 1
 
 const watched: readonly Watched[] = [
   { name: "host", once: refusals.host, check: value => (hostForm.test(value) ? undefined : refusals.host) },

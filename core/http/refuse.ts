@@ -35,9 +35,20 @@ export const refuse = (
     return
   }
   fields.push("connection", "close") // the rest of the body must never be read as a request
+  ending.add(request.socket)
   response.writeHead(error.kind.status, fields)
   response.write(text)
   readOff(request, () => response.end())
+}
+
+/** Connections that end with the answer under way. */
+const ending = new WeakSet<object>()
+
+/** Behind the last request of a connection node parses on; nobody would read the answer, and somebody would pay it. */
+export const comesTooLate = ({ socket }: IncomingMessage, { shouldKeepAlive }: ServerResponse): boolean => {
+  if (ending.has(socket)) return true
+  if (!shouldKeepAlive) ending.add(socket)
+  return false
 }
 
 /** The edge's block page is plain text by the specification; everything else is JSON. */
@@ -72,8 +83,7 @@ export const refuseSocket = (
   socket: Duplex & { readonly _httpMessage?: ServerResponse },
   error: GatewayError,
 ): void => {
-  // Bytes in the middle of another answer would be read as its body; node's own handler asks the same.
-  if (!socket.writable || socket._httpMessage?.headersSent === true) {
+  if (!socket.writable) {
     socket.destroy()
     return
   }
@@ -82,6 +92,11 @@ export const refuseSocket = (
   const { status } = error.kind
   socket.on("error", () => {}) // the client may be gone already
   setTimeout(() => socket.destroy(), linger.ms).unref() // one that keeps sending must not keep the socket
+  // Bytes in the middle of another answer would be read as its body (node's own handler asks the same): it just ends.
+  if (socket._httpMessage?.headersSent === true) {
+    socket.end(() => socket.destroy())
+    return
+  }
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Error"}\r\nx-request-id: ${requestId}\r\ncontent-type: application/json\r\n` +
       `content-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,

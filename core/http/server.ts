@@ -10,7 +10,7 @@ import { type CallContext, GatewayCall } from "./call.ts"
 import { frontCheck } from "./front-check.ts"
 import type { CompiledRoute } from "./pipeline.ts"
 import { plain } from "./plain.ts"
-import { refuse, refuseSocket } from "./refuse.ts"
+import { comesTooLate, refuse, refuseSocket } from "./refuse.ts"
 import type { Wheel } from "./upstream.ts"
 
 /** What a request meets: the routes and dialects of one generation. */
@@ -61,6 +61,7 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
   let onIdle: (() => void) | undefined
 
   const begin = (request: IncomingMessage, response: ServerResponse): void => {
+    if (comesTooLate(request, response)) return void request.resume()
     const refusal = frontCheck(request) ?? (draining ? drainRefusal() : undefined)
     if (refusal !== undefined) return stray(request, response, refusal)
     const site = options.site()
@@ -149,6 +150,7 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
 
   const server: Server = createServer({
     maxHeaderSize: headBytesMax,
+    requireHostHeader: false, // the front check does
     headersTimeout: slow.headersMs,
     requestTimeout: slow.requestMs,
     connectionsCheckingInterval: slow.checkMs,
