@@ -29,8 +29,28 @@ const standardOutput = (): LineWriter => {
   return output
 }
 
-export const createLog = ({ level, destination }: LogOptions): ChildLog =>
-  wrap(pino({ level, base: null, formatters: { level: label => ({ level: label }) } }, destination ?? standardOutput()))
+export const createLog = ({ level, destination }: LogOptions): ChildLog => {
+  const formatters = { level: (label: string) => ({ level: label }) }
+  const logger = pino({ level, base: null, formatters }, destination ?? standardOutput())
+  return wrap(Object.assign(logger, { [pino.symbols.asJsonSym]: asLine })) // children inherit it
+}
+
+/** What pino keeps ready for a line: `{"level":...` by level, and a child's own fields. */
+interface Prepared {
+  readonly [pino.symbols.lsCacheSym]: Readonly<Record<number, string>>
+  readonly [pino.symbols.chindingsSym]: string
+}
+
+/**
+ * Cleaned fields are plain data: one native pass writes them, where pino's own way, made for any value and with
+ * serializers for each name, joins some strings for every field.
+ */
+function asLine(this: Prepared, fields: object, message: string, level: number, time: string): string {
+  const data = JSON.stringify(fields)
+  const body = data === "{}" ? "" : `,${data.slice(1, -1)}`
+  const head = `${this[pino.symbols.lsCacheSym][level]}${time}${this[pino.symbols.chindingsSym]}`
+  return `${head}${body},"msg":${JSON.stringify(message)}}\n`
+}
 
 const ignore = (): void => {}
 
