@@ -7,9 +7,9 @@ import {
   type ChatSpoke,
   type Draft,
   GatewayError,
+  withoutEffort,
 } from "../../core/index.ts"
 import { ByteChunks, doneEvent } from "./chunks.ts"
-import { withoutEffort } from "./effort.ts"
 
 /** What an answer's translation reports to the store. */
 export type MakeContext = () => ChatContext

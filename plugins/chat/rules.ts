@@ -3,7 +3,7 @@
  * @see specification 4.2
  */
 
-import { type ChatRequest, GatewayError, type Model } from "../../core/index.ts"
+import { askedThinking, type ChatRequest, isSet, type Model, refuse } from "../../core/index.ts"
 
 const mostStops = 4
 
@@ -26,11 +26,6 @@ export const applyRules = (request: ChatRequest, model: Model): ChatRequest => {
 }
 
 const effort = "reasoning_effort"
-
-/** A field of value null counts as absent. */
-const isSet = (value: unknown): boolean => value !== undefined && value !== null
-
-const refuse = (param: string, message: string) => new GatewayError("invalid_request", message, { param })
 
 const checkStops = ({ stop }: ChatRequest): void => {
   if (Array.isArray(stop) && stop.length > mostStops) {
@@ -66,44 +61,11 @@ const checkEffort = (request: ChatRequest, { name, rules }: Model): void => {
   throw refuse(effort, `Model '${name}' takes no '${effort}' other than ${rules.efforts.join(", ")}`)
 }
 
-const effortByLevel: ReadonlyMap<unknown, string> = new Map([
-  ["minimal", "low"],
-  ["low", "low"],
-  ["medium", "medium"],
-  ["high", "high"],
-])
-
-/** The most thinking tokens that still are this effort; above the last one it is `high`. */
-const budgetSteps: readonly (readonly [most: number, effort: string])[] = [
-  [2_048, "low"],
-  [16_384, "medium"],
-  [Number.POSITIVE_INFINITY, "high"],
-]
-
 /** The level wins over the budget, and either over an effort that stands beside it. */
 const withEffort = (request: ChatRequest): ChatRequest => {
-  const { thinking_level: level, thinking_budget: budget } = request
-  const wanted = isSet(level) ? levelEffort(level) : isSet(budget) ? budgetEffort(budget) : undefined
+  const wanted = askedThinking(request)
   const rest = omit(request, ["thinking_level", "thinking_budget"])
-  return wanted === undefined ? rest : { ...rest, [effort]: wanted }
-}
-
-const levelEffort = (level: unknown): string => {
-  const wanted = effortByLevel.get(level)
-  if (wanted !== undefined) return wanted
-  throw refuse("thinking_level", `'thinking_level' must be one of ${[...effortByLevel.keys()].join(", ")}`)
-}
-
-/** 0 and -1 leave it to the model. */
-const budgetEffort = (budget: unknown): string | undefined => {
-  if (budget === 0 || budget === -1) return undefined
-  if (!Number.isInteger(budget) || (budget as number) < 0) {
-    throw refuse(
-      "thinking_budget",
-      "'thinking_budget' must be a whole number of tokens, 0 or -1 for the model's default",
-    )
-  }
-  return budgetSteps.find(([most]) => (budget as number) <= most)?.[1]
+  return wanted === undefined ? rest : { ...rest, [effort]: wanted.effort }
 }
 
 const omit = (request: ChatRequest, names: readonly string[]): ChatRequest => {

@@ -1,7 +1,6 @@
 /** The input tokens of a Messages request for a model of another family: counted here, no vendor is asked. */
 
-import { estimatedInput, type JsonObject } from "../../core/index.ts"
-import { list, record, text } from "./hub/read.ts"
+import { estimatedInput, type JsonObject, list, record, text } from "../../core/index.ts"
 import { tokensOf } from "./tokenizer.ts"
 
 /** What stands around a message: its role and two separators. */

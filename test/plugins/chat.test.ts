@@ -1,8 +1,8 @@
 import fc from "fast-check"
 import t from "tap"
 import type { EventSign } from "../../core/index.ts"
+import { withoutEffort } from "../../core/index.ts"
 import { ByteChunks, isOnlyUsage } from "../../plugins/chat/chunks.ts"
-import { withoutEffort } from "../../plugins/chat/effort.ts"
 import { checkValues } from "../../plugins/chat/schema.ts"
 
 const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 }

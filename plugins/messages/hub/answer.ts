@@ -1,7 +1,6 @@
 /** Words and counts of chat in those of the Messages wire: the same for whole answers and streams. */
 
-import { GatewayError, type JsonObject } from "../../../core/index.ts"
-import { record, text } from "./read.ts"
+import { GatewayError, type JsonObject, record, text } from "../../../core/index.ts"
 
 const stopReasons: Readonly<Record<string, string>> = { length: "max_tokens", content_filter: "refusal" }
 

@@ -1,8 +1,7 @@
 /** Which tool call a fragment belongs to: by its index where vendors tell one, else by its id; not all tell both. */
 
-import { isObject, type JsonObject } from "../../../core/index.ts"
+import { isObject, isSet, type JsonObject, record, text } from "../../../core/index.ts"
 import type { Block } from "./blocks.ts"
-import { isSet, record, text } from "./read.ts"
 
 interface Call {
   readonly block: Block

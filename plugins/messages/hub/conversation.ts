@@ -4,9 +4,8 @@
  */
 
 import { createHash } from "node:crypto"
-import type { JsonObject } from "../../../core/index.ts"
+import { isSet, type JsonObject, list, record, refuse, text } from "../../../core/index.ts"
 import { type Part, partsOf } from "./parts.ts"
-import { isSet, list, record, refuse, text } from "./read.ts"
 
 type Message = Record<string, unknown>
 

@@ -1,7 +1,6 @@
 /** Content blocks of the Messages wire as content parts of chat. */
 
-import type { JsonObject } from "../../../core/index.ts"
-import { list, record, refuse, text } from "./read.ts"
+import { type JsonObject, list, record, refuse, text } from "../../../core/index.ts"
 
 export type Part = JsonObject
 

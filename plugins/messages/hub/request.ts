@@ -1,9 +1,19 @@
 /** A Messages request for a model of another wire, as a chat request: the hub of all translations. */
 
-import { type ChatRequest, invalidInput, isObject, type JsonObject, type Model } from "../../../core/index.ts"
+import {
+  type ChatRequest,
+  invalidInput,
+  isObject,
+  isSet,
+  type JsonObject,
+  list,
+  type Model,
+  record,
+  refuse,
+  text,
+} from "../../../core/index.ts"
 import { chatMessages } from "./conversation.ts"
 import { effortOf } from "./effort.ts"
-import { isSet, list, record, refuse, text } from "./read.ts"
 import { isStrict } from "./strict.ts"
 import { chatTools } from "./tools.ts"
 

@@ -1,10 +1,9 @@
 /** Chunks of a chat completion as events of the Messages wire: a state machine over the chunks. */
 
-import { type ChatAnswer, isObject, type JsonObject } from "../../../core/index.ts"
+import { type ChatAnswer, isObject, isSet, type JsonObject, list, record, text } from "../../../core/index.ts"
 import { messageUsage, reasoningOf, stopReason, unreadable } from "./answer.ts"
 import { type Block, BlockQueue, type MessageEvent } from "./blocks.ts"
 import { ToolCalls } from "./calls.ts"
-import { isSet, list, record, text } from "./read.ts"
 import type { AnswerHead } from "./whole.ts"
 
 /** Clients drop events without their name in a line of its own. */

@@ -1,7 +1,6 @@
 /** Chat's strict schemas demand more than this wire's: every object is closed, and all of its properties are required. */
 
-import { isObject, objectsIn } from "../../../core/index.ts"
-import { list } from "./read.ts"
+import { isObject, list, objectsIn } from "../../../core/index.ts"
 
 /** Values of these words are the client's data, not schemas. */
 const data: ReadonlySet<string> = new Set(["enum", "const", "default", "examples"])

@@ -1,7 +1,6 @@
 /** Tools of a Messages request as functions of chat. */
 
-import { isObject, type JsonObject } from "../../../core/index.ts"
-import { list, record, refuse, text } from "./read.ts"
+import { isObject, type JsonObject, list, record, refuse, text } from "../../../core/index.ts"
 import { isStrict } from "./strict.ts"
 
 export interface ChatTools {

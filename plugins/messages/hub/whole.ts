@@ -1,8 +1,7 @@
 /** A chat completion as a message. */
 
-import { type ChatAnswer, isObject, type JsonObject } from "../../../core/index.ts"
+import { type ChatAnswer, isObject, type JsonObject, list, record, text } from "../../../core/index.ts"
 import { messageUsage, reasoningOf, stopReason, toolName, unreadable } from "./answer.ts"
-import { list, record, text } from "./read.ts"
 
 export interface AnswerHead {
   /** `msg_...` */

@@ -1,9 +1,10 @@
 /** Reads vendors' JSON without trusting it: whatever is not there, or not of its kind, is absent. Never throws. */
 
-export type Json = Readonly<Record<string, unknown>>
+import { record } from "../../../core/index.ts"
 
-const nothing: Json = Object.freeze({})
-const empty: readonly unknown[] = Object.freeze([])
+export { list, record, text } from "../../../core/index.ts"
+
+export type Json = Readonly<Record<string, unknown>>
 
 /** `undefined` when the bytes are no JSON. */
 export const parse = (bytes: Buffer): unknown => {
@@ -13,14 +14,6 @@ export const parse = (bytes: Buffer): unknown => {
     return undefined
   }
 }
-
-export const record = (value: unknown): Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Json) : nothing
-
-export const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : empty)
-
-export const text = (value: unknown): string | undefined =>
-  typeof value === "string" && value !== "" ? value : undefined
 
 /** UTF-8 bytes of a text, or of the texts in a list of content parts. */
 export const textBytes = (value: unknown): number => {

@@ -1,8 +1,7 @@
 /** What form the answer must have, and the means by which this model is brought to it. */
 
-import { type ChatContext, type ChatRequest, isObject, type JsonObject } from "../../../../core/index.ts"
+import { type ChatContext, type ChatRequest, isObject, type JsonObject, refuse } from "../../../../core/index.ts"
 import { record, text } from "../../common/json.ts"
-import { refuse } from "./refuse.ts"
 import { closedSchema, parametersSchema } from "./schema.ts"
 
 export type Format =

@@ -1,6 +1,6 @@
 /** Images and documents in data URLs: what they really are, whatever they are declared to be. */
 
-import { refuse } from "./refuse.ts"
+import { refuse } from "../../../../core/index.ts"
 
 export interface Media {
   readonly type: string

@@ -1,11 +1,10 @@
 /** The messages of a chat request as system text and turns. */
 
-import { type ChatContext, isObject, type JsonObject } from "../../../../core/index.ts"
+import { type ChatContext, isObject, type JsonObject, refuse } from "../../../../core/index.ts"
 import { list, record, text } from "../../common/json.ts"
 import { keptBlocks } from "./kept.ts"
 import type { ToolNames } from "./names.ts"
 import { type Block, blocksOf, said, shown, textBlocks } from "./parts.ts"
-import { refuse } from "./refuse.ts"
 import { type Turn, Turns } from "./turns.ts"
 
 export interface Conversation {

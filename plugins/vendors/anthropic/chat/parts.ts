@@ -1,9 +1,8 @@
 /** Content parts of chat messages as blocks of the Messages wire. */
 
-import { isObject, type JsonObject } from "../../../../core/index.ts"
+import { isObject, isSet, type JsonObject, refuse } from "../../../../core/index.ts"
 import { list, record, text } from "../../common/json.ts"
 import { type Media, mediaOf } from "./media.ts"
-import { isSet, refuse } from "./refuse.ts"
 
 export type Block = Readonly<Record<string, unknown>>
 

@@ -1,7 +1,6 @@
 /** Limits and sampling of a chat request, within what the vendor and the model take. */
 
-import type { ChatRequest, Model, Rules } from "../../../../core/index.ts"
-import { isSet, refuse } from "./refuse.ts"
+import { type ChatRequest, isSet, type Model, type Rules, refuse } from "../../../../core/index.ts"
 
 /** For models whose largest output the catalog does not tell. */
 const usualLimit = 8_192

@@ -1,7 +1,6 @@
 /** How much the model thinks: by a budget of tokens on models with `effort_budgets`, by its own measure on others. */
 
-import { type ChatContext, type ChatRequest, isObject, type JsonObject } from "../../../../core/index.ts"
-import { isSet, refuse } from "./refuse.ts"
+import { type ChatContext, type ChatRequest, isObject, isSet, type JsonObject, refuse } from "../../../../core/index.ts"
 
 export interface ThinkingPlan {
   readonly thinking?: JsonObject

@@ -1,11 +1,10 @@
 /** Tools and how they may be chosen. */
 
-import { type ChatRequest, isObject, type JsonObject, type Model } from "../../../../core/index.ts"
+import { type ChatRequest, isObject, isSet, type JsonObject, type Model, refuse } from "../../../../core/index.ts"
 import { list, record, text } from "../../common/json.ts"
 import type { Format } from "./format.ts"
 import type { ToolNames } from "./names.ts"
 import { type Block, marked } from "./parts.ts"
-import { isSet, refuse } from "./refuse.ts"
 import { closedSchema, parametersSchema } from "./schema.ts"
 
 export interface ToolPlan {

@@ -3,9 +3,8 @@
  * user turn begins with one result for each, in their order.
  */
 
-import type { JsonObject } from "../../../../core/index.ts"
+import { type JsonObject, refuse } from "../../../../core/index.ts"
 import type { Block } from "./parts.ts"
-import { refuse } from "./refuse.ts"
 
 export interface Turn {
   readonly role: "user" | "assistant"

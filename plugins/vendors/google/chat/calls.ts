@@ -1,11 +1,10 @@
 /** Tool calls of the history and their results, in pairs. */
 
-import type { ChatContext, JsonObject } from "../../../../core/index.ts"
+import { type ChatContext, type JsonObject, refuse } from "../../../../core/index.ts"
 import { list, record, text } from "../../common/json.ts"
 import type { MediaContext } from "./media.ts"
 import { sentName, type ToolNames } from "./names.ts"
 import { contentOf, type Part } from "./parts.ts"
-import { refuse } from "./refuse.ts"
 import { argumentsOf, resultOf } from "./results.ts"
 import { signatureFor } from "./signatures.ts"
 

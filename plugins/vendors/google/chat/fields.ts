@@ -1,7 +1,6 @@
 /** What becomes of each top-level field of a chat request on this wire: an unknown name would be a 400 of the vendor. */
 
-import type { ChatRequest } from "../../../../core/index.ts"
-import { isSet, refuse } from "./refuse.ts"
+import { type ChatRequest, isSet, refuse } from "../../../../core/index.ts"
 
 /** Translated, each by its own piece. */
 const taken: ReadonlySet<string> = new Set([

@@ -1,9 +1,8 @@
 /** The form that the answer must have. */
 
-import { type ChatRequest, isObject, type JsonObject } from "../../../../core/index.ts"
+import { type ChatRequest, isObject, type JsonObject, refuse } from "../../../../core/index.ts"
 import { list, record } from "../../common/json.ts"
 import type { Abilities } from "./abilities.ts"
-import { refuse } from "./refuse.ts"
 import { plainSchema } from "./schema.ts"
 
 /** @throws GatewayError (400) for another format, and for JSON beside tools where the model takes only one of both */

@@ -1,9 +1,8 @@
 /** Images, sound and files of a message. The gateway fetches nothing: a URL is the vendor's to open, or refused. */
 
-import type { JsonObject } from "../../../../core/index.ts"
+import { type JsonObject, refuse } from "../../../../core/index.ts"
 import { record, text } from "../../common/json.ts"
 import type { Part } from "./parts.ts"
-import { refuse } from "./refuse.ts"
 
 export interface MediaContext {
   readonly fileUrls: boolean

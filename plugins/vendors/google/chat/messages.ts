@@ -1,9 +1,8 @@
 /** The messages of a chat request as instructions and contents: roles alternate, no part is empty, no text is lost. */
 
-import type { JsonObject } from "../../../../core/index.ts"
+import { type JsonObject, refuse } from "../../../../core/index.ts"
 import { callParts, callsOf, type HistoryContext, type Message, orphan, type Placed, resultParts } from "./calls.ts"
 import { contentOf, type Part, textParts } from "./parts.ts"
-import { refuse } from "./refuse.ts"
 
 export interface Turn {
   readonly role: "user" | "model"

@@ -1,9 +1,8 @@
 /** The content of one message as parts of this wire. */
 
-import type { JsonObject } from "../../../../core/index.ts"
+import { type JsonObject, refuse } from "../../../../core/index.ts"
 import { list, record } from "../../common/json.ts"
 import { audioPart, filePart, imagePart, type MediaContext } from "./media.ts"
-import { refuse } from "./refuse.ts"
 
 export type Part = JsonObject
 

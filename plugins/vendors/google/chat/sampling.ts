@@ -1,7 +1,6 @@
 /** Limits and sampling of a chat request. */
 
-import type { ChatRequest, JsonObject, Model } from "../../../../core/index.ts"
-import { isSet, refuse } from "./refuse.ts"
+import { type ChatRequest, isSet, type JsonObject, type Model, refuse } from "../../../../core/index.ts"
 
 const mostStops = 5
 const mostCandidates = 8

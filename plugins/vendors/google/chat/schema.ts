@@ -4,9 +4,8 @@
  * stricter.
  */
 
-import { isObject, type JsonObject } from "../../../../core/index.ts"
+import { isObject, type JsonObject, refuse } from "../../../../core/index.ts"
 import { list, record, text } from "../../common/json.ts"
-import { refuse } from "./refuse.ts"
 
 /** References multiply: a small schema may name a very large one, or one without end. */
 const mostNodes = 10_000

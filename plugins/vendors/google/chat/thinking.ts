@@ -1,8 +1,15 @@
 /** How much the model thinks: by a budget of tokens on models with `effort_budgets`, by a level on later ones. Never both. */
 
-import type { ChatContext, ChatRequest, JsonObject } from "../../../../core/index.ts"
+import {
+  type AskedEffort,
+  askedThinking,
+  type ChatContext,
+  type ChatRequest,
+  isSet,
+  type JsonObject,
+  refuse,
+} from "../../../../core/index.ts"
 import type { Abilities } from "./abilities.ts"
-import { isSet, refuse } from "./refuse.ts"
 
 /** `thinkingConfig`, or nothing where it is left to the model. */
 export const thinkingOf = (
@@ -22,39 +29,15 @@ export const thinkingOf = (
   return { thinkingBudget: budget, includeThoughts }
 }
 
-interface Asked {
-  readonly effort: string
-  /** The field that said so. */
-  readonly field: string
-}
-
 const efforts: ReadonlySet<unknown> = new Set(["none", "minimal", "low", "medium", "high", "xhigh", "max"])
 
-/** The level wins over the budget, and either over an effort beside it (specification 4.2). */
-const askedBy = ({ thinking_level, thinking_budget, reasoning_effort }: ChatRequest): Asked | undefined => {
-  if (isSet(thinking_level)) return { effort: effortOfLevel(thinking_level), field: "thinking_level" }
-  const effort = isSet(thinking_budget) ? effortOfBudget(thinking_budget) : undefined
-  if (effort !== undefined) return { effort, field: "thinking_budget" }
-  if (!isSet(reasoning_effort)) return undefined
-  if (efforts.has(reasoning_effort)) return { effort: String(reasoning_effort), field: "reasoning_effort" }
+/** Either wins over an effort beside it (specification 4.2). */
+const askedBy = (request: ChatRequest): AskedEffort | undefined => {
+  const { reasoning_effort: effort } = request
+  const asked = askedThinking(request)
+  if (asked !== undefined || !isSet(effort)) return asked
+  if (efforts.has(effort)) return { effort: String(effort), field: "reasoning_effort" }
   throw refuse("reasoning_effort", `'reasoning_effort' must be one of ${[...efforts].join(", ")}`)
-}
-
-const levels: ReadonlySet<unknown> = new Set(["minimal", "low", "medium", "high"])
-
-const effortOfLevel = (level: unknown): string => {
-  if (levels.has(level)) return level === "minimal" ? "low" : String(level)
-  throw refuse("thinking_level", `'thinking_level' must be one of ${[...levels].join(", ")}`)
-}
-
-/** 0 and -1 leave it to the model. */
-const effortOfBudget = (budget: unknown): string | undefined => {
-  if (budget === 0 || budget === -1) return undefined
-  if (!Number.isInteger(budget) || (budget as number) < 0) {
-    throw refuse("thinking_budget", "'thinking_budget' must be a number of tokens, or 0 or -1 for the model's default")
-  }
-  if ((budget as number) <= 2_048) return "low"
-  return (budget as number) <= 16_384 ? "medium" : "high"
 }
 
 /** What stands in for an effort that has no budget of its own. */

@@ -1,11 +1,10 @@
 /** Tools and how they may be chosen. */
 
-import { type ChatRequest, isObject, type JsonObject } from "../../../../core/index.ts"
+import { type ChatRequest, isObject, isSet, type JsonObject, refuse } from "../../../../core/index.ts"
 import { list, record, text } from "../../common/json.ts"
 import type { Abilities } from "./abilities.ts"
 import { withoutDialect } from "./format.ts"
 import { sentName, type ToolNames } from "./names.ts"
-import { isSet, refuse } from "./refuse.ts"
 import { type NodeCount, plainSchema } from "./schema.ts"
 
 interface FunctionTool {

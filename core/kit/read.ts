@@ -1,19 +1,22 @@
-/** Reads JSON that others wrote: what is not there, or not of its kind, is absent. */
+/** Reads JSON that others wrote without trusting it: what is not there, or not of its kind, is absent. Never throws. */
 
-import { GatewayError, isObject, type JsonObject } from "../../../core/index.ts"
+import { GatewayError } from "../errors.ts"
+import { isObject, type JsonObject } from "./walk.ts"
 
 const nothing: JsonObject = Object.freeze({})
+const empty: readonly unknown[] = Object.freeze([])
 
 export const record = (value: unknown): JsonObject => (isObject(value) ? value : nothing)
 
-export const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+export const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : empty)
 
 /** A text that says something. */
 export const text = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : undefined
 
+/** A field of value null counts as absent. */
 export const isSet = (value: unknown): boolean => value !== undefined && value !== null
 
-/** A 400 that names the field at fault. */
+/** A 400 that names the field at fault: known before the call, so it costs nothing. */
 export const refuse = (param: string, message: string): GatewayError =>
   new GatewayError("invalid_request", message, { param })
