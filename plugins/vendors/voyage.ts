@@ -1,8 +1,8 @@
 /** Voyage: embeddings in the hub's shape with words of its own, and rerank. */
 
 import type { Adapter, EmbeddingsSpoke } from "../../core/index.ts"
-import { answerIn, apiPath, picked } from "./common/answers.ts"
-import { inputType, itemsOf, textsOf } from "./common/embeddings.ts"
+import { apiPath, picked } from "./common/answers.ts"
+import { countedList, inputType, textsOf } from "./common/embeddings.ts"
 import { type Json, list, record } from "./common/json.ts"
 import { messageDialect, messageFaults } from "./common/message-faults.ts"
 import { rerankSpoke } from "./common/rerank.ts"
@@ -32,15 +32,7 @@ const embeddings: EmbeddingsSpoke = {
       },
     }
   },
-  whole(body, request) {
-    const answer = answerIn(body)
-    const { total_tokens } = record(answer.usage)
-    return {
-      object: "list",
-      data: itemsOf(answer.data, textsOf(request, mostTexts).length),
-      ...(typeof total_tokens === "number" ? { usage: { prompt_tokens: total_tokens, total_tokens } } : {}),
-    }
-  },
+  whole: (body, request) => countedList(body, textsOf(request, mostTexts).length),
 }
 
 const listed = wholeOnly((answer: Json, surprises) =>

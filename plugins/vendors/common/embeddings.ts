@@ -1,8 +1,8 @@
 /** Embeddings seen from the hub, for vendors that take only texts. */
 
 import { GatewayError } from "../../../core/index.ts"
-import { unreadable } from "./answers.ts"
-import { list } from "./json.ts"
+import { answerIn, unreadable } from "./answers.ts"
+import { list, record } from "./json.ts"
 
 type Request = Readonly<Record<string, unknown>>
 
@@ -46,9 +46,14 @@ export const embeddingList = (vectors: readonly unknown[], texts: number, tokens
 const isVector = (vector: unknown): boolean =>
   list(vector).length > 0 && list(vector).every(value => typeof value === "number")
 
-/** The items of vendors that answer in the hub's shape. @throws GatewayError as `embeddingList` */
-export const itemsOf = (data: unknown, texts: number): readonly Record<string, unknown>[] => {
-  const items = list(data) as readonly Record<string, unknown>[]
-  if (items.length !== texts) throw unreadable()
-  return items
+/** The answer of vendors that write the hub's shape and count one total. @throws GatewayError as `embeddingList` */
+export const countedList = (body: Buffer, texts: number) => {
+  const { data, usage } = answerIn(body)
+  const { total_tokens } = record(usage)
+  if (list(data).length !== texts) throw unreadable()
+  return {
+    object: "list",
+    data: list(data),
+    ...(typeof total_tokens === "number" ? { usage: { prompt_tokens: total_tokens, total_tokens } } : {}),
+  }
 }

@@ -2,8 +2,9 @@
 
 import { createHash } from "node:crypto"
 import { type ChatContext, type ChatRequest, isObject, type SpokeRequest } from "../../../../core/index.ts"
+import { checkFields } from "../../common/chat-fields.ts"
 import { list, record, text } from "../../common/json.ts"
-import { checkFields } from "./fields.ts"
+import { fields } from "./fields.ts"
 import { type Format, formatOf } from "./format.ts"
 import type { ChatMemo } from "./memo.ts"
 import { conversationOf, messagesOf, openLoop, systemOf } from "./messages.ts"
@@ -16,7 +17,7 @@ import type { Turn } from "./turns.ts"
 
 /** @throws GatewayError `invalid_request` (400) naming the field that this wire or this model cannot express */
 export const messagesRequest = (request: ChatRequest, context: ChatContext): SpokeRequest => {
-  checkFields(request)
+  checkFields(request, fields)
   const { model, rules, target } = context
   const names = new ToolNames(namesIn(request))
   const format = formatOf(request, context)

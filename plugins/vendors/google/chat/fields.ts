@@ -1,9 +1,8 @@
 /** What becomes of each top-level field of a chat request on this wire: an unknown name would be a 400 of the vendor. */
 
-import { type ChatRequest, isSet, refuse } from "../../../../core/index.ts"
+import type { KnownFields } from "../../common/chat-fields.ts"
 
-/** Translated, each by its own piece. */
-const taken: ReadonlySet<string> = new Set([
+const taken = new Set([
   "model",
   "messages",
   "stream",
@@ -28,8 +27,7 @@ const taken: ReadonlySet<string> = new Set([
   "thinking_budget",
 ])
 
-/** Hints about storing, caching, speed and style: an answer without them still is the answer to the request. */
-const hints: ReadonlySet<string> = new Set([
+const hints = new Set([
   "store",
   "metadata",
   "service_tier",
@@ -44,20 +42,8 @@ const hints: ReadonlySet<string> = new Set([
   "parallel_tool_calls",
 ])
 
-const isEmpty = (value: unknown): boolean => typeof value === "object" && Object.keys(value as object).length === 0
-
-/** Values of fields without a counterpart that ask for nothing: what happens anyway. */
-const neutral: Readonly<Record<string, (value: unknown) => boolean>> = {
-  logit_bias: isEmpty,
-  functions: isEmpty,
-  modalities: value => Array.isArray(value) && value.every(one => one === "text"),
-}
-
-/** @throws GatewayError `invalid_request` (400) naming the first field that this wire cannot express */
-export const checkFields = (request: ChatRequest): void => {
-  for (const [name, value] of Object.entries(request)) {
-    if (!isSet(value) || taken.has(name) || hints.has(name)) continue
-    if (Object.hasOwn(neutral, name) && neutral[name]?.(value)) continue
-    throw refuse(name, `Model '${request.model}' does not support '${name}'`)
-  }
+/** What this wire does with each. */
+export const fields: KnownFields = {
+  taken,
+  hints,
 }

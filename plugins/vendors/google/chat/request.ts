@@ -1,8 +1,9 @@
 /** A chat request as a request of the generate-content wire. */
 
 import type { ChatContext, ChatRequest, JsonObject, SpokeRequest } from "../../../../core/index.ts"
+import { checkFields } from "../../common/chat-fields.ts"
 import { type Abilities, abilitiesOf } from "./abilities.ts"
-import { checkFields } from "./fields.ts"
+import { fields } from "./fields.ts"
 import { formatOf } from "./format.ts"
 import { conversationOf } from "./messages.ts"
 import { originalsOf, toolNames } from "./names.ts"
@@ -12,7 +13,7 @@ import { toolsOf } from "./tools.ts"
 
 /** @throws GatewayError `invalid_request` (400) naming the field that this wire or this model cannot express */
 export const generateRequest = (request: ChatRequest, context: ChatContext): SpokeRequest => {
-  checkFields(request)
+  checkFields(request, fields)
   const names = toolNames(request)
   const abilities = abilitiesOf(context)
   const config = configOf(request, context, abilities)
