@@ -1,0 +1,125 @@
+/** A plugin that throws or hangs ends its own call with 500, gives its hold back, is counted, and disturbs nobody else. */
+import t from "tap"
+import type { AnyPlugin } from "../../core/loader.ts"
+import type { Call, Outcome, Watcher } from "../../core/plugin.ts"
+import { testClock } from "../../core/testing.ts"
+import { ask } from "../fixtures/client.ts"
+import { answering, streaming } from "../fixtures/vendor.ts"
+import { goodMicros, openRelay, sample, until, wires } from "../fixtures/wires.ts"
+
+type Run = (call: Call, next: () => Promise<Outcome>) => Promise<Outcome>
+
+/** Bad only for calls that say so. */
+const bad = (run: Run): AnyPlugin => ({
+  name: "bad",
+  api: 1,
+  setup: host => host.use({ run: (call, next) => (call.headers["x-bad"] === undefined ? next() : run(call, next)) }),
+})
+
+const wire = wires.messages
+const marked = { headers: { "x-bad": "1" } }
+const boom = (): never => {
+  throw new Error("boom canary")
+}
+
+const throwing: Readonly<Record<string, Run>> = {
+  "throws before next()": () => boom(),
+  "rejects before next()": async () => boom(),
+  "calls next() twice": async (_, next) => {
+    const first = next()
+    return (await next()) && first
+  },
+  "throws what is no error": () => Promise.reject("text"),
+  "rejects with nothing": () => Promise.reject(undefined),
+}
+
+for (const [name, run] of Object.entries(throwing)) {
+  t.test(`a step that ${name}`, async t => {
+    const relay = await openRelay(t, answering({ body: wire.whole }), { plugins: [bad(run)] })
+    const [answer, other] = await Promise.all([
+      ask(relay.url + wire.path(false), wire.request(false), marked),
+      ask(relay.url + wire.path(false), wire.request(false)),
+    ])
+    t.equal(answer.status, 500)
+    t.notMatch(answer.text, /boom|bad|at /)
+    t.equal(other.status, 200)
+    await relay.spent()
+    t.equal((await relay.balance()).held, 0)
+    t.match(await relay.metrics(), /^tollgate_plugin_errors_total\{plugin="[a-z-]+"\} 1$/m)
+  })
+}
+
+const watchers: Readonly<Record<string, Watcher>> = { head: { head: boom }, data: { data: boom }, end: { end: boom } }
+
+for (const [place, watcher] of Object.entries(watchers)) {
+  t.test(`a watcher that throws at ${place} ends its call, and no vendor is blamed or asked again`, async t => {
+    for (const stream of [false, true]) {
+      const handler = stream ? streaming(wire.events.join("")) : answering({ body: wire.whole })
+      const run: Run = (call, next) => {
+        call.watch(watcher)
+        return next()
+      }
+      const relay = await openRelay(t, handler, { plugins: [bad(run)] })
+      const answer = await ask(relay.url + wire.path(stream), wire.request(stream), marked)
+      t.equal(answer.status, stream && place === "end" ? 200 : 500)
+      t.notMatch(answer.text, "boom")
+      t.equal((await ask(relay.url + wire.path(stream), wire.request(stream))).status, 200, "others go on")
+      t.equal(relay.vendor.requests.length, 2)
+      await relay.spent()
+      const metrics = await relay.metrics()
+      t.match(metrics, /^tollgate_plugin_errors_total\{plugin="\w+"\} 1$/m)
+      t.equal(sample(metrics, `tollgate_upstream_breaker_state{vendor="anthropic",secret="main"}`), 0)
+    }
+  })
+}
+
+t.test("a billing step whose settle throws takes no answer away, and its hold is free again", async t => {
+  const billing: AnyPlugin = {
+    name: "billing",
+    api: 1,
+    setup: host =>
+      host.use({
+        needs: ["principal"],
+        provides: ["quote"],
+        on: route => route.charge !== "none",
+        async run(call, next) {
+          const principal = call.get("principal")
+          const detail = { model: "claude", kind: "llm", route: "x" }
+          const hold = await host.ledger.hold({ id: call.id, principal, micros: 1_000, least: 1, detail })
+          call.onBill({ settle: async () => boom(), release: () => hold.release() })
+          return next()
+        },
+      }),
+  }
+  for (const stream of [false, true]) {
+    const handler = stream ? streaming(wire.events.join("")) : answering({ body: wire.whole })
+    const relay = await openRelay(t, handler, {
+      plugins: [billing],
+      gateway: { plugins: ["metrics", "access-log", "body-size", "auth", "model"] },
+    })
+    const answer = await ask(relay.url + wire.path(stream), wire.request(stream))
+    t.match(answer, { status: 200, end: "whole", text: stream ? wire.events.join("") : wire.whole })
+    t.equal(await relay.spent(), 0)
+    t.equal(sample(await relay.metrics(), "tollgate_ledger_holds"), 0)
+  }
+})
+
+t.test("a step that hangs ends its call after its time, by the clock; what it does later begins nothing", async t => {
+  const clock = testClock()
+  const gate = Promise.withResolvers<void>()
+  const run: Run = async (_, next) => {
+    await gate.promise
+    return next()
+  }
+  const relay = await openRelay(t, answering({ body: wire.whole }), { plugins: [bad(run)], clock })
+  const hanging = ask(relay.url + wire.path(false), wire.request(false), marked)
+  await until(async () => sample(await relay.metrics(), "tollgate_requests_in_flight") === 1)
+  t.equal((await ask(relay.url + wire.path(false), wire.request(false))).status, 200, "others go on")
+  await clock.advance(10_500)
+  t.equal((await hanging).status, 500)
+  t.equal((await relay.balance()).held, 0)
+  gate.resolve()
+  t.equal(await relay.spent(), goodMicros, "the other call's")
+  t.equal(relay.vendor.requests.length, 1)
+  t.equal(sample(await relay.metrics(), 'tollgate_plugin_errors_total{plugin="bad"}'), 1)
+})
