@@ -82,6 +82,7 @@ export const errorTable = {
   upstream_rate_limited: kind(429, "upstream", "vendor_rate_limited", "rate_limit_error"),
   upstream_failed: kind(500, "upstream", "vendor_5xx", "server_error"),
   upstream_unavailable: kind(502, "upstream", "vendor_5xx", "server_error"),
+  upstream_unreadable: kind(502, "upstream", "vendor_5xx", "server_error"),
   upstream_overloaded: kind(502, "upstream", "vendor_overloaded", "server_error"),
   upstream_timeout: kind(502, "upstream", "vendor_timeout", "server_error"),
   upstream_unreachable: kind(502, "upstream", "vendor_connect", "server_error"),

@@ -114,13 +114,13 @@ interface Shape {
 /**
  * The answer for the client: best first, no more than asked for, texts from the request itself.
  *
- * @throws GatewayError `upstream_unavailable` (502): a result that points at no document, or twice at one
+ * @throws GatewayError `upstream_unreadable` (502): a result that points at no document, or twice at one
  */
 export const answerOf = (answer: RerankAnswer, { documents, top_n }: RerankRequest, { id, withTexts }: Shape) => {
   const results = [...answer.results].sort((one, other) => other.relevance_score - one.relevance_score)
   const pointed = new Set(results.map(result => result.index))
   if (pointed.size !== results.length || [...pointed].some(index => documents[index] === undefined)) {
-    throw new GatewayError("upstream_unavailable", "The model's vendor sent an answer that cannot be read")
+    throw new GatewayError("upstream_unreadable", "The model's vendor sent an answer that cannot be read")
   }
   const told = ({ index, relevance_score }: RerankResult) => ({
     index,

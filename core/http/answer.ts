@@ -1,13 +1,13 @@
 /** What an attempt is made of, how its answer reaches the client, and what is read off a vendor's head. */
 
 import type { Adapter, Api, Fault, Framing } from "../adapter.ts"
-import { type GatewayError, isGatewayError } from "../errors.ts"
+import { GatewayError, isGatewayError } from "../errors.ts"
 import type { Secret, Target, Vendor } from "../offer.ts"
 import type { Attempt, Clock, Draft, Outcome } from "../plugin.ts"
 import type { GatewayCall } from "./call.ts"
 import type { Drains } from "./drains.ts"
 import type { FieldFilter } from "./fields.ts"
-import { type Fields, UpstreamError, type Wheel } from "./upstream.ts"
+import type { Fields, Wheel } from "./upstream.ts"
 
 /** What a failed attempt leaves: an error of ours, or the vendor's own answer, to be passed on by a relay. */
 export interface Failure {
@@ -79,8 +79,12 @@ export const singleFields = (fields: Fields): Record<string, string | undefined>
   return out
 }
 
-/** A translation may throw the error that the client should see; anything else is the vendor's nonsense. */
+/**
+ * A translation may throw the error that the client should see; anything else is the vendor's nonsense. It is no
+ * transport fault: another try would be paid for again, and clients whose requests bring nonsense about must not be
+ * able to open the breaker on everyone.
+ */
 export const unreadable = (cause: unknown): GatewayError =>
   isGatewayError(cause)
     ? cause
-    : new UpstreamError("upstream_unavailable", "The model's vendor gave an answer that cannot be read.", true, cause)
+    : new GatewayError("upstream_unreadable", "The model's vendor gave an answer that cannot be read.", { cause })

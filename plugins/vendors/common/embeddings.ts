@@ -33,7 +33,7 @@ export const inputType = ({ input_type }: Request, words: Readonly<Record<string
   return Object.hasOwn(words, input_type) ? words[input_type] : input_type
 }
 
-/** The hub's answer. @throws GatewayError `upstream_unavailable` (502) when there are not as many vectors as texts */
+/** The hub's answer. @throws GatewayError `upstream_unreadable` (502) when there are not as many vectors as texts */
 export const embeddingList = (vectors: readonly unknown[], texts: number, tokens: number | undefined) => {
   if (vectors.length !== texts || !vectors.every(isVector)) throw unreadable()
   return {
