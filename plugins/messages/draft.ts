@@ -5,6 +5,8 @@ import {
   type Call,
   type ChatAnswer,
   type ChatContext,
+  type ChatRequest,
+  type ChatSpoke,
   type ChatStream,
   type Draft,
   faultCodes,
@@ -14,8 +16,9 @@ import {
   type StreamEvent,
   signatureStore,
   type Target,
+  withoutEffort,
 } from "../../core/index.ts"
-import { chatRequest, MessageEvents, wholeMessage } from "./hub/index.ts"
+import { chatRequest, MessageEvents, type StreamHead, sentCallId, wholeMessage } from "./hub/index.ts"
 
 /** @throws GatewayError what the hub cannot say (400, 422), or a vendor without chat (500) */
 export const translatedDraft = async (host: Host, call: Call, target: Target): Promise<Draft> => {
@@ -23,23 +26,45 @@ export const translatedDraft = async (host: Host, call: Call, target: Target): P
   const adapter = host.adapterOf(target.vendor)
   const spoke = adapter.chat
   if (spoke === undefined) throw host.error("internal", "Internal error", { cause: `${adapter.name} has no chat` })
-  const vendor = host.catalog.vendors.get(target.vendor)!
   const id = call.id.replaceAll("-", "")
   const request = chatRequest((await call.body()).json(), model)
   const signatures = signatureStore(host, call)
   const context: ChatContext = {
     model,
     target,
-    vendor,
+    vendor: host.catalog.vendors.get(target.vendor)!,
     rules: model.rules,
     id: `chatcmpl-${id}`,
     created: Math.floor(host.clock.now() / 1000),
     includeUsage: true,
-    ...(spoke.stream === undefined ? {} : { signatures: await signatures.find(request), keep: signatures.keep }),
+    ...(spoke.stream === undefined ? {} : { signatures: await signatures.find(request) }),
+    // By the id under which the next turn will name the call.
+    keep: (toolCallId, signature) => signatures.keep(sentCallId(toolCallId), signature),
   }
-  const { path, body, headers, memo } = spoke.request(request, context)
-  const base = { api: spoke.api, path, body: JSON.stringify(body), ...(headers === undefined ? {} : { headers }) }
   const head = { id: `msg_${id}`, model: model.name, estimatedInput: call.find("quote")?.estimated.input ?? 0 }
+  return draftOf(request, { adapter, spoke, context, head })
+}
+
+interface Way {
+  readonly adapter: Adapter
+  readonly spoke: ChatSpoke
+  readonly context: ChatContext
+  readonly head: StreamHead
+}
+
+const draftOf = (request: ChatRequest, way: Way): Draft => {
+  const { adapter, spoke, context, head } = way
+  const { path, body, headers, memo } = spoke.request(request, context)
+  const base = {
+    api: spoke.api,
+    path,
+    body: JSON.stringify(body),
+    ...(headers === undefined ? {} : { headers }),
+    retry: (fault: { readonly message: string; readonly param?: string }) => {
+      const changed = withoutEffort(request, context.rules, fault)
+      return changed === undefined ? undefined : draftOf(changed, way)
+    },
+  }
   if (request.stream !== true) {
     const answer = (whole: Buffer) => ({ body: JSON.stringify(wholeMessage(spoke.whole(whole, context, memo), head)) })
     return { ...base, verb: "send", streamed: false, answer }

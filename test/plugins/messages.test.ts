@@ -3,6 +3,7 @@ import fc from "fast-check"
 import t from "tap"
 import type { ChatAnswer } from "../../core/index.ts"
 import { MessageEvents, wholeMessage } from "../../plugins/messages/hub/index.ts"
+import { candidate } from "../fixtures/google-chat.ts"
 import { chatAnswer, events, json, openProduct } from "../fixtures/product.ts"
 
 const head = { id: "msg_1", model: "gpt", estimatedInput: 5 }
@@ -129,6 +130,18 @@ t.test("a whole answer as the family writes it", async t => {
   t.throws(() => wholeMessage({ choices: [] }, head), { code: "upstream_unavailable" })
 })
 
+const weather = { name: "weather", input_schema: { type: "object", properties: { city: { type: "string" } } } }
+
+const thinker = (vendor: string) => ({
+  type: "llm",
+  family: vendor,
+  targets: [{ vendor, model: "vendor-model" }],
+  max_output: 1000,
+  capabilities: ["tools", "reasoning"],
+  messages: true,
+  price: { input: "1000 per 1M tokens", output: "2000 per 1M tokens" },
+})
+
 t.test("on real sockets", async t => {
   const request = { model: "gpt-shared", max_tokens: 10, messages: [{ role: "user", content: "hi" }] }
   const path = "/anthropic/v1/messages"
@@ -162,4 +175,47 @@ t.test("on real sockets", async t => {
     t.match(cut, /event: error\ndata: \{"type":"error"/)
     t.notMatch(cut, "message_stop")
   })
+
+  await t.test("effort that a model refuses beside tools is left out, once, before any byte", async t => {
+    const product = await openProduct(t, { catalog: { models: { thinker: thinker("openai") } } })
+    product.vendor.answer = ({ json: read }, response) =>
+      read().reasoning_effort === undefined
+        ? json(response, 200, chatAnswer)
+        : json(response, 400, { error: { message: "Function tools with reasoning_effort are not supported" } })
+    const thinking = { type: "enabled", budget_tokens: 10_000 }
+    const answer = await product.call(path, { ...request, model: "thinker", thinking, tools: [weather] })
+    t.equal(answer.status, 200)
+    t.same(
+      product.vendor.received.map(one => one.json().reasoning_effort),
+      ["medium", undefined],
+    )
+    await answer.body?.cancel()
+  })
+
+  // The second id is no id of this wire's neighbours: it is shortened on its way to them.
+  for (const id of ["call-1", `call.1/${"x".repeat(60)}`]) {
+    for (const stream of [false, true]) {
+      await t.test(`a thought signature comes back with its call ${id.length} ${stream}`, async t => {
+        const product = await openProduct(t, { catalog: { models: { thinker: thinker("google") } } })
+        const parts = [{ functionCall: { name: "weather", args: {}, id }, thoughtSignature: "ab+/cd==" }]
+        const usageMetadata = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 }
+        const told = candidate(parts, "STOP", { usageMetadata })
+        product.vendor.answer = (_, response) =>
+          stream ? events(response, JSON.stringify(told)) : json(response, 200, told)
+        const ask = { ...request, model: "thinker", stream, tools: [weather] }
+        const first = await (await product.call(path, ask)).text()
+        const block = { type: "tool_use", id, name: "weather", input: {} }
+        t.match(first, JSON.stringify(id))
+        const turns = [
+          ...request.messages,
+          { role: "assistant", content: [block] },
+          { role: "user", content: [{ type: "tool_result", tool_use_id: id, content: "rain" }] },
+        ]
+        await (await product.call(path, { ...ask, messages: turns })).text()
+        t.match(product.vendor.received[1]?.json(), {
+          contents: [{}, { parts: [{ functionCall: { name: "weather" }, thoughtSignature: "ab+/cd==" }] }, {}],
+        })
+      })
+    }
+  }
 })

@@ -81,7 +81,7 @@ class Conversation {
   #callFrom({ id, name, input }: JsonObject, param: string): Message {
     if (text(name) === undefined) throw refuse(`${param}.name`, "A tool call needs the name of a tool")
     const wanted = text(id) ?? ""
-    const sentId = shortId(wanted === "" ? param : wanted)
+    const sentId = sentCallId(wanted === "" ? param : wanted)
     this.#calls.push({ id: wanted, sentId })
     return { id: sentId, type: "function", function: { name, arguments: JSON.stringify(record(input)) } }
   }
@@ -150,6 +150,6 @@ const textOf = (parts: readonly Part[]): string =>
     .filter(isSet)
     .join("\n\n")
 
-/** OpenAI takes ids of 40 characters; the same id becomes the same short one in every turn. */
-const shortId = (id: string): string =>
+/** OpenAI takes ids of 40 characters; the same id becomes the same short one in every turn, and a short one stays. */
+export const sentCallId = (id: string): string =>
   id.length <= 40 && /^[\w-]+$/.test(id) ? id : `call_${createHash("sha256").update(id).digest("hex").slice(0, 24)}`
