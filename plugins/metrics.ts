@@ -1,7 +1,6 @@
 /** Counts what every call did. Outermost, so that it sees the answers of all other steps too. */
 
 import {
-  type Attempt,
   asGatewayError,
   type Call,
   type Counter,
@@ -133,7 +132,6 @@ class TargetMeters {
   readonly #meters: Meters
   readonly #vendor: string
   readonly #model: string
-  readonly #operation: string
   readonly #duration: ReturnType<Histogram["child"]>
   readonly #ends = new Map<Outcome["end"], ReturnType<Counter["child"]>>()
   readonly #tokens = new Map<TokenType, ReturnType<Counter["child"]>>()
@@ -143,22 +141,15 @@ class TargetMeters {
     this.#meters = meters
     this.#vendor = target.vendor
     this.#model = resolved?.model.name ?? "other"
-    this.#operation = call.route.kind ?? resolved?.model.type ?? "other"
-    this.#duration = meters.upstreamDurations.child(this.#vendor, this.#operation)
+    const operation = call.route.kind ?? resolved?.model.type ?? "other"
+    this.#duration = meters.upstreamDurations.child(this.#vendor, operation)
   }
 
   count({ attempts, end, streamed, usage }: Outcome): void {
-    const last = attempts.length - 1
-    for (let at = 0; at < last; at += 1) this.#failed(attempts[at]!)
-    this.#endOf(end).add()
-    this.#duration.observe(attempts[last]!.ms / 1000)
+    this.#endOf(end).add() // the attempts before the last one were counted as they failed
+    this.#duration.observe((attempts.at(-1)?.ms ?? 0) / 1000)
     if (streamed) this.#meters.streamsEnded.child(this.#vendor, end).add()
     if (usage !== undefined) for (const type of tokenTypes) this.#count(type, tokenCounts[type](usage))
-  }
-
-  #failed({ vendor, error, ms }: Attempt): void {
-    this.#meters.upstreamRequests.child(vendor, this.#model, error ?? "failed").add()
-    this.#meters.upstreamDurations.child(vendor, this.#operation).observe(ms / 1000)
   }
 
   #endOf(end: Outcome["end"]) {

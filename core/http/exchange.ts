@@ -102,6 +102,7 @@ export class Exchange {
 
   async #attempt(candidate: Candidate, draft: Draft): Promise<Outcome | undefined> {
     const { breaker } = this.#context
+    if (this.#last !== undefined) this.#count(this.#last)
     let result: Result
     try {
       result = await this.#send(candidate, draft)
@@ -172,6 +173,21 @@ export class Exchange {
     return run.result
   }
 
+  /** An attempt that something followed, or that ends in an error of ours; the last one of an outcome is its watchers'. */
+  #count({ failure, candidate }: Failed): void {
+    const { metrics } = this.#context
+    const model = this.#call.find("model")?.model
+    const operation = this.#call.route.kind ?? model?.type ?? "other"
+    metrics
+      .product("upstream_requests_total")
+      .child(candidate.vendor.name, model?.name ?? "other", reasonOf(failure))
+      .add()
+    metrics
+      .product("upstream_duration_seconds")
+      .child(candidate.vendor.name, operation)
+      .observe(failure.attempt.ms / 1000)
+  }
+
   /** Counts the step from a failed candidate to the next; waits, jittered, only before the same secret again. */
   async #passOver({ candidate, failure }: Failed, next: Candidate): Promise<void> {
     const { metrics, random } = this.#context
@@ -193,18 +209,18 @@ export class Exchange {
   }
 
   /** A relay passes the vendor's error on as it stands; everyone else gets the gateway's own words. */
-  async #refuse({ failure, candidate, draft }: Failed): Promise<Outcome> {
-    const { fault, raw } = failure
-    if (fault === undefined) throw failure.error ?? new GatewayError("internal", "Internal error")
-    const secret = candidate.secret.reveal()
-    const leaks = secret !== "" && (fault.message.includes(secret) || (raw !== undefined && holds(raw.body, secret)))
-    if (leaks) throw errorOf({ ...fault, kind: "account" })
-    const isError = raw !== undefined && raw.status >= 400 // a redirect is a mistake of the configuration: not followed, not told
-    if (draft.verb !== "relay" || !isError || fault.kind === "account") throw errorOf(fault)
+  async #refuse(failed: Failed): Promise<Outcome> {
+    const { failure, candidate } = failed
+    const error = ownError(failed)
+    const { raw } = failure
+    if (error !== undefined || raw === undefined) {
+      this.#count(failed)
+      throw error ?? new GatewayError("internal", "Internal error")
+    }
     const call = this.#call
     await call.release()
     const fields = call.headFields()
-    this.#table.filter(candidate.vendor.name).toClient(raw.fields, secret, fields)
+    this.#table.filter(candidate.vendor.name).toClient(raw.fields, candidate.secret.reveal(), fields)
     fields.push("content-length", String(raw.body.length))
     call.client.head(raw.status, fields)
     await call.client.end(raw.body)
@@ -242,3 +258,15 @@ const unescaped = (text: string): string =>
   text
     .replace(/\\u([0-9a-f]{4})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
     .replaceAll("\\/", "/")
+
+/** The error of ours that stands in for a vendor's answer; `undefined` when that passes as it is. */
+const ownError = ({ failure, candidate, draft }: Failed): GatewayError | undefined => {
+  const { fault, raw } = failure
+  if (fault === undefined) return failure.error
+  const secret = candidate.secret.reveal()
+  const leaks = secret !== "" && (fault.message.includes(secret) || (raw !== undefined && holds(raw.body, secret)))
+  if (leaks) return errorOf({ ...fault, kind: "account" })
+  // A redirect is a mistake of the configuration: not followed, not told. 304 answers a question of the client's.
+  const passes = raw !== undefined && (raw.status >= 400 || raw.status === 304)
+  return draft.verb === "relay" && passes && fault.kind !== "account" ? undefined : errorOf(fault)
+}
