@@ -50,6 +50,7 @@ export default {
         },
         charge: "usage",
         schema,
+        reads: ["speed"],
         demand,
         handle: call => answer(host, call),
       })
@@ -79,7 +80,7 @@ export default {
 
 const demand = (body: Body): Demand => {
   const maxOutput = body.field("max_tokens")
-  const tier = body.field("service_tier")
+  const tier = body.field("speed") === "fast" ? "fast" : body.field("service_tier")
   return {
     stream: body.field("stream") === true,
     ...(typeof maxOutput === "number" ? { maxOutput } : {}),

@@ -75,6 +75,31 @@ t.test("known prices of known models, one credit being a tenth of a cent", async
   t.equal(dollars("gemini-2.5-pro", 200_001, 0).toFixed(7), "0.5000025")
 })
 
+t.test("a model of the Messages wire that cannot be forced to call a tool writes JSON by itself", async t => {
+  const { catalog } = await loadConfig(file("sandbox.yaml"), { env: {} })
+  const unforced = [...catalog.models.values()].filter(({ rules }) => rules.refuse?.includes("tool_choice"))
+  t.ok(unforced.length > 0)
+  for (const { name, capabilities } of unforced) t.ok(capabilities.includes("structured_output"), name)
+})
+
+t.test("efforts that have budgets are offered, and the other way round", async t => {
+  const { catalog } = await loadConfig(file("sandbox.yaml"), { env: {} })
+  for (const { name, rules } of catalog.models.values()) {
+    if (rules.effort_budgets === undefined) continue
+    const budgets = Object.keys(rules.effort_budgets)
+    t.same(
+      budgets.filter(effort => !rules.efforts?.includes(effort)),
+      [],
+      name,
+    )
+    t.same(
+      rules.efforts?.filter(effort => effort !== "none" && !budgets.includes(effort)),
+      [],
+      name,
+    )
+  }
+})
+
 t.test("a price is described to clients in their own unit", async t => {
   const { catalog } = await loadConfig(file("sandbox.yaml"), { env: {} })
   const described = describePrice(catalog.find("gemini-2.5-pro")!.price!)

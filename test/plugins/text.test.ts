@@ -126,6 +126,27 @@ t.test("the messages family", async t => {
     t.equal(sent?.headers.authorization, undefined)
   })
 
+  await t.test("a fast answer costs what the card says for the tier fast", async t => {
+    const fast = { input: "10000 per 1M tokens", cache_read: "1000 per 1M tokens", output: "50000 per 1M tokens" }
+    const price = {
+      ...{ input: "5000 per 1M tokens", cache_read: "500 per 1M tokens", output: "25000 per 1M tokens" },
+      when: [{ if: { service_tier: "fast" }, ...fast }],
+    }
+    const claude = { type: "llm", family: "anthropic", targets: [{ vendor: "anthropic", model: "c" }], price }
+    const product = await openProduct(t, { catalog: { models: { claude } } })
+    const charged = async (told: object, asked: object = {}) => {
+      const usage = { input_tokens: 1_000, cache_read_input_tokens: 200, output_tokens: 100, ...told }
+      product.vendor.answer = (_, response) => json(response, 200, { type: "message", content: [], usage })
+      const answer = await product.call("/anthropic/v1/messages", { model: "claude", messages, ...asked })
+      await answer.body?.cancel()
+      return answer.headers.get("x-credits-charged")
+    }
+    // 1,000 x 10 + 200 x 1 + 100 x 50 thousandths of a credit; the usual card is half of it.
+    t.equal(await charged({ speed: "fast", service_tier: "standard" }, { speed: "fast" }), "15.2")
+    t.equal(await charged({ speed: "standard", service_tier: "standard" }, { speed: "fast" }), "7.6")
+    t.equal(await charged({}, { speed: "fast" }), "15.2", "what was asked for counts when nothing is told")
+  })
+
   await t.test("counts tokens at the vendor, free of charge", async t => {
     const product = await openProduct(t)
     product.vendor.answer = (_, response) => json(response, 200, { input_tokens: 7 })

@@ -116,6 +116,13 @@ t.test("a stream that is cut before its end still reports its input", async t =>
   })
 })
 
+t.test("a fast answer is of the tier fast, whatever else its tier is called", async t => {
+  const tier = (more: object) => meter(messages, whole({ input_tokens: 1, output_tokens: 1, ...more })).serviceTier
+  t.equal(tier({ service_tier: "standard", speed: "fast" }), "fast")
+  t.equal(tier({ service_tier: "priority", speed: "standard" }), "priority")
+  t.equal(tier({ speed: null }), undefined)
+})
+
 t.test("bad counts are refused and noted, garbage is nothing", async t => {
   const odd = meter(messages, whole({ input_tokens: -5, output_tokens: 3, cache_read_input_tokens: "9" }))
   t.match(odd, { usage: { output: 3 }, surprises: ["bad_count"] })

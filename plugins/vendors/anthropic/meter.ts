@@ -35,7 +35,7 @@ export class MessagesMeter implements UsageReader {
 
   report(): UsageReport {
     const usage = this.#tokens()
-    const serviceTier = text(this.#reported.service_tier)
+    const serviceTier = tierOf(this.#reported)
     return {
       outputBytes: this.#outputBytes,
       ...(usage === undefined ? {} : { usage }),
@@ -62,6 +62,9 @@ export class MessagesMeter implements UsageReader {
     return parsed
   }
 }
+
+/** Fast answers are dearer whatever else the tier is called. */
+const tierOf = ({ speed, service_tier }: Json): string | undefined => (speed === "fast" ? "fast" : text(service_tier))
 
 const deltaBytes = (delta: Json): number =>
   textBytes(delta.text) + textBytes(delta.partial_json) + textBytes(delta.thinking) + textBytes(delta.content)
