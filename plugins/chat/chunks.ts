@@ -5,7 +5,7 @@ import { type Api, faultCodes, GatewayError, type StreamEvent } from "../../core
 const done = Buffer.from("[DONE]")
 const usageKey = Buffer.from('"usage"')
 const finishKey = Buffer.from('"finish_reason"')
-const errorStart = /^\s*\{\s*"error"/
+const errorKey = Buffer.from('"error"')
 const before = Buffer.from("data: ")
 const after = Buffer.from("\n\n")
 const lineFeed = 0x0a
@@ -34,7 +34,7 @@ export class ByteChunks {
       this.#finished = true
       return ""
     }
-    if (type === "error" || errorStart.test(data.toString("latin1", 0, 32))) this.#fail({ type, data })
+    if (type === "error" || data.includes(errorKey)) this.#check({ type, data })
     this.#finished ||= finishes(data)
     if (!this.#options.includeUsage && isOnlyUsage(data)) return ""
     this.#model ??= modelBytes(data, this.#options.model)
@@ -47,9 +47,11 @@ export class ByteChunks {
     throw new GatewayError("upstream_unavailable", "The model's vendor ended the answer too early.")
   }
 
-  #fail({ type, data }: { readonly type: string | undefined; readonly data: Buffer }): never {
+  /** Some vendors write the error beside choices and usage, or an empty one in every chunk: the adapter knows. */
+  #check({ type, data }: { readonly type: string | undefined; readonly data: Buffer }): void {
     const sign = this.#options.api.sign(type === undefined ? { data } : { type, data })
     const fault = sign.sign === "fault" ? sign.fault : undefined
+    if (fault === undefined && type !== "error") return
     const isClients = fault?.kind === "invalid" || fault?.kind === "content_policy"
     const text = isClients ? fault.message : "The model's vendor failed while it was answering."
     throw new GatewayError(fault === undefined ? "upstream_unavailable" : faultCodes[fault.kind], text)

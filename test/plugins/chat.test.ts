@@ -4,6 +4,9 @@ import type { EventSign } from "../../core/index.ts"
 import { withoutEffort } from "../../core/index.ts"
 import { ByteChunks, isOnlyUsage } from "../../plugins/chat/chunks.ts"
 import { checkValues } from "../../plugins/chat/schema.ts"
+import adapter from "../../plugins/vendors/openai/index.ts"
+import { eventsOf } from "../fixtures/metering.ts"
+import { recorded } from "../fixtures/recorded.ts"
 
 const usage = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 }
 const chunk = (part: object) => ({ id: "c", object: "chat.completion.chunk", created: 1, model: "vendor-1", ...part })
@@ -88,6 +91,22 @@ t.test("an error inside the stream never shows our account", async t => {
     code: "upstream_invalid",
     message: "the vendor's words",
   })
+})
+
+t.test("bug 44: an error beside choices and usage is an error; an empty one, or a text about one, is none", async t => {
+  const { chat } = adapter.apis
+  const stream = () => new ByteChunks({ api: chat!, model: "catalog-1", includeUsage: true })
+  const [exchange] = recorded("openai-compatible", "openrouter-stream-error.exchange.json")
+  if (exchange !== undefined) {
+    const told = stream()
+    const read = () => eventsOf(exchange.body).map(one => told.push(one))
+    t.throws(read, { code: "upstream_invalid", message: "Token limit reached" })
+  }
+  const account = { ...text("a"), error: { code: 401, message: "No auth for org-1" } }
+  t.throws(() => stream().push(event(account)), { code: "upstream_account", message: /^The model's vendor/ })
+  const fine = stream()
+  for (const one of [{ error: null, ...text('"error"') }, text("", "stop")]) t.ok(String(fine.push(event(one))))
+  t.equal(fine.end(), "data: [DONE]\n\n")
 })
 
 t.test("values of the specification's table", async t => {
