@@ -95,7 +95,7 @@ t.test("a completion is a message", async t => {
   })
 })
 
-t.test("bug 6: calls end a turn whatever the vendor says, and no empty text stands before them", async t => {
+t.test("bugs 6 and 40: calls end a turn whatever the vendor says, and no empty text stands before them", async t => {
   const tool_calls = [
     call(undefined, "c1", "look", '{"at":1}'),
     call(undefined, "", "go", ""),
@@ -281,6 +281,29 @@ t.test("a name that comes in pieces, before or after its id, or again and again,
   ]
   const again = [calls(call(0, "a", "look", "")), calls(call(0, "a", "look", "{")), calls(call(0, "a", "look", "}"))]
   for (const chunks of [pieces, again]) t.same(read(...chunks, finished("tool_calls")).content, [tool("a", "look")])
+})
+
+t.test("ids that change with every fragment of one call are one call: only the first fragment is named", async t => {
+  const chunks = [calls(call(0, "a", "look", "")), calls(call(0, "b", undefined, "{")), calls(call(0, "c", "", "}"))]
+  t.same(read(...chunks, finished("tool_calls")).content, [tool("a", "look")])
+})
+
+t.test("bug 39: a call that wraps others is passed on as the model wrote it", async t => {
+  const input = { tool_uses: [{ recipient_name: "functions.look", parameters: { at: 1 } }] }
+  const { content } = read(calls(call(0, "a", "parallel", JSON.stringify(input))), finished("tool_calls"))
+  t.same(content, [tool("a", "parallel", input)])
+})
+
+t.test("content in parts loses neither text nor thoughts", async t => {
+  const thinking = { type: "thinking", thinking: [{ type: "text", text: "Hm." }] }
+  const hello = { type: "text", text: "Hello" }
+  const blocks = [
+    { type: "thinking", thinking: "Hm.", signature: "" },
+    { ...hello, text: "Hello there" },
+  ]
+  const chunks = [chunk({ content: [thinking] }), chunk({ content: [hello] }), chunk({ content: " there" })]
+  t.same(read(...chunks, finished("stop")).content, blocks)
+  t.same(whole({ content: [thinking, hello, { type: "text", text: " there" }] }).content, blocks)
 })
 
 t.test("bugs 22 and 46: the last usage wins, wherever it stands", async t => {

@@ -1,6 +1,6 @@
 /** Words and counts of chat in those of the Messages wire: the same for whole answers and streams. */
 
-import { GatewayError, type JsonObject, record, text } from "../../../core/index.ts"
+import { GatewayError, type JsonObject, list, record, text } from "../../../core/index.ts"
 
 const stopReasons: Readonly<Record<string, string>> = { length: "max_tokens", content_filter: "refusal" }
 
@@ -28,9 +28,20 @@ export const messageUsage = (usage: JsonObject): JsonObject => {
   }
 }
 
-/** Vendors disagree about the field's name. */
+/** Vendors disagree about the field's name; Mistral writes thoughts as parts of the content. */
 export const reasoningOf = (said: JsonObject): string | undefined =>
-  text(said.reasoning_content) ?? text(said.reasoning)
+  text(said.reasoning_content) ?? text(said.reasoning) ?? joined(said.content, ({ thinking }) => wordsOf(thinking))
+
+/** One text, or the texts of a list of parts; `undefined` when nothing is said. */
+export const wordsOf = (content: unknown): string | undefined =>
+  text(content) ?? joined(content, part => text(part.text))
+
+const joined = (parts: unknown, read: (part: JsonObject) => string | undefined): string | undefined =>
+  text(
+    list(parts)
+      .map(part => read(record(part)) ?? "")
+      .join(""),
+  )
 
 /** @throws GatewayError `upstream_unavailable` (502): a call of nothing cannot be passed on */
 export const toolName = (name: unknown): string => {

@@ -30,8 +30,9 @@ export class ToolCalls {
   #find(index: unknown, id: string, name: string | undefined): Call | undefined {
     const known = isSet(index) ? this.#byIndex.get(index) : this.#last
     if (known === undefined) return undefined
-    // Some vendors give every call the same index: another id is another call.
-    if (id !== "" && known.id !== "" && id !== known.id) return undefined
+    // Some vendors give every call the same index: another id is another call. Others make a new id for each fragment
+    // of one call: only a call that begins is named.
+    if (id !== "" && known.id !== "" && id !== known.id && name !== undefined) return undefined
     // Neither index nor id: a tool that is named again is called again.
     return !isSet(index) && id === "" && name !== undefined && !known.block.isEmpty ? undefined : known
   }

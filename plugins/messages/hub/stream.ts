@@ -1,7 +1,7 @@
 /** Chunks of a chat completion as events of the Messages wire: a state machine over the chunks. */
 
 import { type ChatAnswer, isObject, isSet, type JsonObject, list, record, text } from "../../../core/index.ts"
-import { messageUsage, reasoningOf, stopReason, unreadable } from "./answer.ts"
+import { messageUsage, reasoningOf, stopReason, unreadable, wordsOf } from "./answer.ts"
 import { type Block, BlockQueue, type MessageEvent } from "./blocks.ts"
 import { ToolCalls } from "./calls.ts"
 import type { AnswerHead } from "./whole.ts"
@@ -67,7 +67,7 @@ export class MessageEvents {
     if (reasoning !== undefined) this.#blocks.add("thinking", reasoning)
     const refusal = text(delta.refusal)
     if (refusal !== undefined) this.#refused = true
-    const content = (text(delta.content) ?? "") + (refusal ?? "")
+    const content = (wordsOf(delta.content) ?? "") + (refusal ?? "")
     if (content !== "") this.#blocks.add("text", content)
     for (const call of list(delta.tool_calls)) this.#calls.read(record(call), this.#begin)
   }

@@ -1,7 +1,7 @@
 /** A chat completion as a message. */
 
 import { type ChatAnswer, isObject, type JsonObject, list, record, text } from "../../../core/index.ts"
-import { messageUsage, reasoningOf, stopReason, toolName, unreadable } from "./answer.ts"
+import { messageUsage, reasoningOf, stopReason, toolName, unreadable, wordsOf } from "./answer.ts"
 
 export interface AnswerHead {
   /** `msg_...` */
@@ -22,7 +22,7 @@ export const wholeMessage = (answer: ChatAnswer, { id, model }: AnswerHead): Jso
     type: "message",
     role: "assistant",
     model,
-    content: [...thoughts(reasoningOf(said)), ...texts(said.content), ...texts(refusal), ...calls],
+    content: [...thoughts(reasoningOf(said)), ...texts(wordsOf(said.content)), ...texts(refusal), ...calls],
     stop_reason: stopReason(choice.finish_reason, calls.length > 0, refusal !== undefined),
     stop_sequence: null,
     usage: messageUsage(record(answer.usage)),
@@ -34,10 +34,8 @@ const thoughts = (reasoning: string | undefined): readonly JsonObject[] =>
   reasoning === undefined ? [] : [{ type: "thinking", thinking: reasoning, signature: "" }]
 
 /** No text is no block: clients stumble over an empty one. */
-const texts = (content: unknown): readonly JsonObject[] => {
-  const told = Array.isArray(content) ? content.map(part => text(record(part).text) ?? "").join("") : text(content)
-  return told === undefined || told === "" ? [] : [{ type: "text", text: told }]
-}
+const texts = (told: string | undefined): readonly JsonObject[] =>
+  told === undefined ? [] : [{ type: "text", text: told }]
 
 const toolUse = (call: JsonObject, otherwise: string): JsonObject => {
   const { name, arguments: written } = record(call.function)
