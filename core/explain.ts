@@ -2,16 +2,26 @@
 
 import type { Config } from "./catalog/load.ts"
 import { buildGeneration, type Generation } from "./generation.ts"
+import { isKeptForFamily, takesModel } from "./kit/takes.ts"
+import type { Model, PriceCard, PriceCondition, PriceLine, PriceRow, Rate } from "./offer.ts"
+import type { Route } from "./plugin.ts"
 import { openProcess } from "./process.ts"
 
 export interface Explanation {
   readonly route: string
   readonly dialect: string
+  /** The rate-limit bucket. */
   readonly limit: string
   readonly charge: string
+  /** What the steps say of their bounds: requests, holds, bytes. */
+  readonly bounds: readonly { readonly plugin: string; readonly text: string }[]
   /** The plugins that the call passes, outermost first. */
   readonly chain: readonly string[]
   readonly model?: string
+  /** Whether this route serves the model. */
+  readonly taken?: boolean
+  /** All routes that serve it. */
+  readonly takenBy: readonly string[]
   readonly targets: readonly {
     readonly vendor: string
     readonly model: string
@@ -19,7 +29,8 @@ export interface Explanation {
     /** Names, never values. */
     readonly secrets: readonly string[]
   }[]
-  readonly price: readonly { readonly item: string; readonly basis: string }[]
+  /** The card's lines, then those of its `when` rows; the first row that matches wins. Empty: calls are refused. */
+  readonly price: readonly { readonly item: string; readonly basis: string; readonly when?: string }[]
 }
 
 export interface ExplainQuestion {
@@ -55,35 +66,71 @@ export const withGeneration = async <T>(config: Config, work: (generation: Gener
   }
 }
 
-const explain = ({ match, config }: Generation, { method, path, model }: ExplainQuestion): Explanation => {
+const explain = ({ match, config, routes }: Generation, { method, path, model }: ExplainQuestion): Explanation => {
   const full = path.startsWith(config.basePath) ? path : `${config.basePath}${path.startsWith("/") ? "" : "/"}${path}`
   const found = match(method, full)
   if (found === undefined) throw new Error(`no route takes ${full}`)
   if ("allow" in found) throw new Error(`${full} takes ${found.allow.join(", ")}, not ${method}`)
-  const { route, chain } = found.route
+  const { route, chain, bounds } = found.route
   return {
     route: `${route.method} ${config.basePath}${route.path}`,
     dialect: route.dialect,
     limit: route.limit,
     charge: route.charge,
+    bounds,
     chain,
-    ...explainModel(config, model),
+    ...(model === undefined
+      ? { takenBy: [], targets: [], price: [] }
+      : explainModel(config, modelNamed(config, model), { here: route, all: routes.map(one => one.route) })),
   }
 }
 
-const explainModel = (config: Config, name: string | undefined): Pick<Explanation, "model" | "targets" | "price"> => {
-  if (name === undefined) return { targets: [], price: [] }
-  const model = config.catalog.find(name)
+const modelNamed = ({ catalog }: Config, name: string): Model => {
+  const model = catalog.find(name)
   if (model === undefined) throw new Error(`the catalog has no model ${name}`)
-  return {
-    model: model.name,
-    targets: model.targets.map(target => ({
-      ...target,
-      secrets: config.vendors.get(target.vendor)?.secrets.map(secret => secret.name) ?? [],
-    })),
-    price: (model.price?.lines ?? []).map(line => ({ item: line.item, basis: line.text })),
-  }
+  return model
 }
+
+type OfModel = Required<Pick<Explanation, "model" | "taken" | "takenBy" | "targets" | "price">>
+
+const explainModel = (
+  { basePath, catalog, vendors }: Config,
+  model: Model,
+  { here, all }: { readonly here: Route; readonly all: readonly Route[] },
+): OfModel => ({
+  model: model.name,
+  taken: serves(here, model),
+  takenBy: all.filter(route => serves(route, model)).map(({ method, path }) => `${method} ${basePath}${path}`),
+  targets: model.targets.map(target => ({
+    ...target,
+    secrets: vendors.get(target.vendor)?.secrets.map(secret => secret.name) ?? [],
+  })),
+  price: priceLines(catalog.card(model, undefined)),
+})
+
+/** A route that accepts no models has no use for one. */
+const serves = (route: Route, model: Model): boolean =>
+  model.offered && route.accepts !== undefined && takesModel(route, model) && !isKeptForFamily(route, model)
+
+const priceLines = (card: PriceCard | undefined): Explanation["price"] =>
+  card === undefined ? [] : [...card.lines.map(lineOf), ...card.when.flatMap(rowLines)]
+
+const lineOf = ({ item, text }: PriceLine) => ({ item, basis: text })
+
+const rowLines = (row: PriceRow): Explanation["price"] => {
+  const when = conditionText(row.if)
+  const times = row.times === undefined ? [] : [{ item: "all", basis: `times ${timesOf(row.times)}`, when }]
+  return [...times, ...row.lines.map(line => ({ ...lineOf(line), when }))]
+}
+
+/** A factor is written as a rate: micros of it for each whole. */
+const timesOf = ({ micros, per }: Rate): number => Number(micros) / Number(per)
+
+const conditionText = ({ prompt, service_tier }: PriceCondition): string =>
+  [
+    ...(prompt === undefined ? [] : [`prompt ${prompt.operator} ${prompt.tokens}`]),
+    ...(service_tier === undefined ? [] : [`service tier ${service_tier}`]),
+  ].join(", ")
 
 const ignore = (): void => {}
 const silent = { debug: ignore, info: ignore, warn: ignore, error: ignore, child: () => silent }

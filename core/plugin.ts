@@ -31,6 +31,8 @@ export interface Step {
   /** Proven per route at load. */
   readonly needs?: readonly (keyof Facts)[]
   readonly provides?: readonly (keyof Facts)[]
+  /** The bounds that it sets to calls of a route, in a few words for `tollgate explain`. */
+  readonly bounds?: (route: Route) => string
   run(call: Call, next: () => Promise<Outcome>): Promise<Outcome>
 }
 

@@ -18,6 +18,7 @@ export default {
     const maxBytes = parseSize(max)
     host.use({
       provides: ["bodyMaxBytes"],
+      bounds: () => `bodies of at most ${max}`,
       run(call, next) {
         call.set("bodyMaxBytes", maxBytes)
         if (Number(call.headers["content-length"] ?? 0) > maxBytes) {

@@ -7,12 +7,14 @@ import {
   type Host,
   invalidInput,
   isEnabled,
+  isKeptForFamily,
   type Model,
   type Organisation,
   type Plugin,
   type Resolved,
   type Route,
   type Target,
+  takesModel,
   usableModels,
 } from "../core/index.ts"
 
@@ -89,8 +91,8 @@ export const resolve = (
   if (!model.offered) {
     throw new GatewayError("model_not_offered", `Model '${asked}' is not available through the Gateway API.`)
   }
-  if (!fits(route, model)) throw otherwise(route, asked)
-  if (model.rules.responses_only === true && route.accepts?.family !== model.family) {
+  if (!takesModel(route, model)) throw otherwise(route, asked)
+  if (isKeptForFamily(route, model)) {
     throw new GatewayError("model_not_found_here", `Model '${asked}' not found`, { param: "model" })
   }
   return { asked, model }
@@ -98,12 +100,6 @@ export const resolve = (
 
 const takesType = ({ accepts }: Route, { type }: Model): boolean =>
   accepts === undefined || accepts.types.includes(type)
-
-const fits = (route: Route, model: Model): boolean => {
-  const { accepts } = route
-  if (!takesType(route, model)) return false
-  return accepts?.family === undefined || accepts.family === model.family || accepts.offered?.(model) === true
-}
 
 const otherwise = ({ accepts }: Route, asked: string): GatewayError => {
   const { code, message } = accepts!.otherwise

@@ -47,6 +47,8 @@ export default {
       on: route => route.charge !== "none",
       needs: ["principal", "model", "plan"],
       provides: ["quote"],
+      bounds: () =>
+        `${reservations.requests} holds of a member in any ${reservations.window}, each for at most ${output_allowance} output tokens`,
       async run(call, next) {
         if (call.route.free?.(call) === true) return next()
         const { model } = call.get("model")

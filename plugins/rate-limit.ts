@@ -40,6 +40,7 @@ export default {
         {
           limit: { requests, windowMs: parseDuration(window) } satisfies WindowLimit,
           text: String(requests),
+          words: `${requests} requests of a member in any ${window}`,
           refused: refused.child(name),
         },
       ]),
@@ -51,6 +52,7 @@ export default {
         return true
       },
       needs: ["principal"],
+      bounds: ({ limit }) => `${buckets.get(limit)!.words} (bucket ${limit})`,
       async run(call, next) {
         const bucket = buckets.get(call.route.limit)!
         const answer = await host.store.windows.hit(call.route.limit, call.get("principal"), bucket.limit)

@@ -52,6 +52,8 @@ const checked = (config: Config, routes: number): Answer => {
   }
 }
 
+const noPrice = "none: its calls are refused"
+
 interface DefaultPrice {
   /** What one call costs when its parameters are all at their defaults; absent when that depends on its usage. */
   readonly credits?: number
@@ -59,7 +61,7 @@ interface DefaultPrice {
 }
 
 const defaultPrice = (model: Model, card: PriceCard | undefined): DefaultPrice => {
-  if (card === undefined) return { basis: "none: its calls are refused" }
+  if (card === undefined) return { basis: noPrice }
   const basis = card.lines.map(line => `${line.item} ${line.text}`).join("; ")
   if (!card.lines.some(line => line.kind === "table")) return { basis }
   const { micros } = price(card, { parameters: defaultsOf(model), usage: {} })
@@ -83,24 +85,35 @@ const explained = (found: Explanation): string =>
       ["rate limit", found.limit],
       ["charge", found.charge],
       ["steps", found.chain.join(" > ")],
-      ...(found.model === undefined ? [] : [["model", found.model] as const]),
+      ...found.bounds.map(({ plugin, text }) => [plugin, text] as const),
     ]),
-    ...(found.targets.length === 0
-      ? []
-      : [table(["vendor", "model", "weight", "secrets"], found.targets.map(targetRow))]),
-    ...(found.price.length === 0
-      ? []
-      : [
-          table(
-            ["price", "basis"],
-            found.price.map(line => [line.item, line.basis]),
-          ),
-        ]),
+    ...(found.model === undefined ? [] : modelText(found)),
   ].join("\n\n")
 
-const targetRow = (target: Explanation["targets"][number]): readonly string[] => [
-  target.vendor,
-  target.model,
-  target.weight === undefined ? "fallback" : String(target.weight),
-  target.secrets.join(" "),
+const modelText = ({ model = "", taken, takenBy, targets, price: lines }: Explanation): readonly string[] => [
+  facts([
+    ["model", model],
+    ["taken here", taken ? "yes" : "no"],
+    ...(lines.length === 0 ? [["price", noPrice] as const] : []),
+  ]),
+  table(["taken by"], takenBy.length === 0 ? [["no route"]] : takenBy.map(route => [route])),
+  ...(targets.length === 0 ? [] : [table(["vendor", "model", "weight", "secrets"], targetRows(targets))]),
+  ...(lines.length === 0
+    ? []
+    : [
+        table(
+          ["price", "basis", "when"],
+          lines.map(line => [line.item, line.basis, line.when ?? ""]),
+        ),
+      ]),
 ]
+
+const targetRows = (targets: Explanation["targets"]): readonly (readonly string[])[] => {
+  const unweighted = targets.length === 1 ? "alone" : "fallback"
+  return targets.map(({ vendor, model, weight, secrets }) => [
+    vendor,
+    model,
+    weight === undefined ? unweighted : String(weight),
+    secrets.join(" "),
+  ])
+}

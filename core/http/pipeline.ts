@@ -18,6 +18,8 @@ export interface CompiledRoute {
   readonly path: string
   /** The plugins in the chain, outermost first. */
   readonly chain: readonly string[]
+  /** What the steps of the chain say of their bounds. */
+  readonly bounds: readonly { readonly plugin: string; readonly text: string }[]
   run(call: GatewayCall): Promise<Outcome>
   /** Scans and validates the received bytes. */
   readBody(bytes: Buffer): ScannedBody
@@ -55,6 +57,9 @@ export const compileRoute = (route: Route, steps: readonly NamedStep[], parts: R
     method: route.method,
     path: route.path,
     chain: chain.map(({ plugin }) => plugin),
+    bounds: chain.flatMap(({ plugin, step }) =>
+      step.bounds === undefined ? [] : [{ plugin, text: step.bounds(route) }],
+    ),
     run: async call => onion(call),
     readBody: parts.readBody,
     exchange: parts.exchange,

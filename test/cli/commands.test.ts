@@ -16,6 +16,15 @@ plugins: [metrics, access-log, edge, { maintenance: { on: false } }, body-size, 
 const catalogYaml = `
 models:
   large: { type: llm, family: acme, targets: [{ vendor: acme, model: l-1 }], price: { input: 3 per 1M tokens } }
+  spread:
+    type: llm
+    family: acme
+    messages: true
+    targets: [{ vendor: acme, model: a, weight: 3 }, { vendor: acme, model: b, weight: 1 }, { vendor: acme, model: c }]
+    price:
+      input: 3 per 1M tokens
+      when: [{ if: { service_tier: fast }, times: 2 }, { if: { prompt: "> 1000" }, input: 5 per 1M tokens }]
+  codex: { type: llm, family: openai, targets: [{ vendor: acme, model: c-1 }], rules: { responses_only: true } }
   small: { type: llm, family: acme, targets: [{ vendor: acme, model: s-1 }], price: { input: 1 per 1M tokens } }
 aliases: { tiny: small }
 overlays: { partner: { large: { price: { input: 2 per 1M tokens } } } }
@@ -161,7 +170,9 @@ t.test("check prints prices, and names file and line of what is wrong", async t 
   const good = await run("check")
   t.equal(good.code, 0, good.errors)
   t.match(good.out, /large +llm +acme\/l-1 +input 3 credits per 1M tokens/)
-  t.match(await json("check"), { models: [{ model: "large" }, { model: "small" }] })
+  t.match(await json("check"), {
+    models: [{ model: "large" }, { model: "spread" }, { model: "codex" }, { model: "small" }],
+  })
   const terminal = { env: {}, print: () => {}, complain: (text: string) => t.match(text, "expected a file") }
   t.equal(await runCli(["check", "--config", "nowhere.yaml"], terminal), 1)
 })
@@ -176,6 +187,38 @@ t.test("explain tells route, steps, vendors and price, and no secret", async t =
     price: [{ item: "input", basis: /1 credits? per 1M tokens/ }],
   })
   t.match((await run("explain get /v1/gateway/models/")).out, /steps +metrics > access-log > .*auth/)
+})
+
+t.test("explain tells the bounds of a call, shares of targets, dearer rows and who else takes the model", async t => {
+  const { json, run } = cli(t)
+  const told = await json("explain POST /vendor-a/v1/messages --model spread")
+  t.match(told, {
+    taken: true,
+    takenBy: ["/chat/completions/", "/decisions/", "/vendor-a/v1/messages/", "/vendor-a/v1/messages/count_tokens/"].map(
+      path => `POST /v1/gateway${path}`,
+    ),
+    bounds: [
+      { plugin: "body-size", text: "bodies of at most 25MB" },
+      { plugin: "rate-limit", text: "120 requests of a member in any 60s (bucket common)" },
+      { plugin: "pricing", text: /^300 holds of a member in any 60s/ },
+    ],
+    targets: [{ weight: 3 }, { weight: 1 }, { model: "c" }],
+  })
+  t.same(told.price.slice(1), [
+    { item: "all", basis: "times 2", when: "service tier fast" },
+    { item: "input", basis: told.price[0].basis.replace("3", "5"), when: "prompt > 1000" },
+  ])
+  const { out } = await run("explain POST /vendor-a/v1/messages --model spread")
+  t.match(out, /acme +c +fallback +ACME_KEY/)
+  t.match(out, /all +times 2 +service tier fast/)
+})
+
+t.test("explain tells what is not served: on this route, or anywhere, or at any price", async t => {
+  const { json, run } = cli(t)
+  t.match(await json("explain POST /vendor-a/v1/messages --model large"), { taken: false })
+  const codex = await json("explain POST /chat/completions --model codex")
+  t.match(codex, { taken: false, takenBy: ["POST /v1/gateway/responses/"], price: [] })
+  t.match((await run("explain POST /chat/completions --model codex")).out, /price +none: its calls are refused/)
 })
 
 t.test("explain refuses what the gateway would refuse", async t => {
