@@ -87,6 +87,8 @@ export interface Rules {
   readonly efforts?: readonly string[]
   readonly effort_budgets?: Readonly<Record<string, number>>
   readonly effort_with_tools?: string
+  /** The vendor wants the reasoning of an assistant turn back, together with its tool calls. */
+  readonly reasoning_back?: boolean
   readonly responses_only?: boolean
 }
 

@@ -122,6 +122,7 @@ const readRules = (field: Field | undefined): Rules => {
     "efforts",
     "effort_budgets",
     "effort_with_tools",
+    "reasoning_back",
     "responses_only",
   ]
   const fields = field?.fields(known)
@@ -145,6 +146,7 @@ const readRules = (field: Field | undefined): Rules => {
       "effort_with_tools",
       fields.get("effort_with_tools")?.string("drop, or the name of an effort", effortName),
     ),
+    ...optional("reasoning_back", fields.get("reasoning_back")?.boolean()),
     ...optional("responses_only", fields.get("responses_only")?.boolean()),
   }
 }

@@ -114,6 +114,20 @@ t.test("bug 7: thoughts and the family's own tools never become text", async t =
   t.same(messagesFor(user("Hi"), assistant(blocks), user("Bye"))[1], { role: "assistant", content: "Hello." })
 })
 
+t.test(
+  "bug 45: reasoning goes back beside its tool calls where the model's vendor wants it, and nowhere else",
+  async t => {
+    const thought = { type: "thinking", thinking: "Look first.", signature: "" }
+    const messages = [user("Go"), assistant([thought, text("Well."), use("a")]), user([result("a")])]
+    const talk = [...messages, assistant([thought, text("Done.")]), user("Thanks")]
+    const back = { ...model, rules: { reasoning_back: true } }
+    const [, called, , said] = requestFor({ messages: talk }, back).messages
+    t.match(called, { content: "Well.", reasoning_content: "Look first.", tool_calls: [{ id: "a" }] })
+    t.same(said, { role: "assistant", content: "Done." })
+    t.notOk(JSON.stringify(messagesFor(...talk)).includes("Look first."))
+  },
+)
+
 t.test("bug 9: a result without an id answers the first call that waits", async t => {
   const sent = messagesFor(
     user("Go"),

@@ -4,7 +4,7 @@
  */
 
 import { createHash } from "node:crypto"
-import { isSet, type JsonObject, list, record, refuse, text } from "../../../core/index.ts"
+import { isSet, type JsonObject, list, type Rules, record, refuse, text } from "../../../core/index.ts"
 import { type Part, partsOf } from "./parts.ts"
 
 type Message = Record<string, unknown>
@@ -18,8 +18,8 @@ interface OpenCall {
 }
 
 /** @throws GatewayError (400) for blocks that chat cannot express, and for calls and results that do not pair up */
-export const chatMessages = (request: JsonObject): readonly Message[] => {
-  const conversation = new Conversation()
+export const chatMessages = (request: JsonObject, { reasoning_back = false }: Rules): readonly Message[] => {
+  const conversation = new Conversation(reasoning_back)
   conversation.instruct(systemText(request.system))
   for (const [at, message] of list(request.messages).entries()) conversation.add(record(message), `messages[${at}]`)
   return conversation.end()
@@ -40,12 +40,18 @@ const systemText = (system: unknown): string => {
 type Said = { readonly role: "user"; readonly parts: Part[] } | { readonly role: "system"; readonly text: string }
 
 class Conversation {
+  readonly #withReasoning: boolean
   readonly #messages: Message[] = []
-  #assistant: { content: string; readonly calls: Message[] } | undefined
+  #assistant: { content: string; reasoning: string; readonly calls: Message[] } | undefined
   #calls: OpenCall[] = []
   /** What tools showed in the turn at hand; a tool message holds text only. */
   #shown: Part[] = []
   #said: Said[] = []
+
+  /** @param withReasoning what was thought before tool calls is sent back beside them */
+  constructor(withReasoning: boolean) {
+    this.#withReasoning = withReasoning
+  }
 
   instruct(told: string): void {
     if (told !== "") this.#said.push({ role: "system", text: told })
@@ -65,15 +71,16 @@ class Conversation {
     return this.#messages
   }
 
-  /** Neighbours are one turn. Thoughts and the vendor's own tools are no text, and no other model's business. */
+  /** Neighbours are one turn. The vendor's own tools are no other model's business; thoughts are no text. */
   #addAssistant(content: unknown, param: string): void {
     if (this.#assistant === undefined) this.#closeUser()
-    const turn = this.#assistant ?? { content: "", calls: [] }
+    const turn = this.#assistant ?? { content: "", reasoning: "", calls: [] }
     this.#assistant = turn
     if (typeof content === "string") turn.content += content
     for (const [at, one] of list(content).entries()) {
       const block = record(one)
       if (block.type === "text") turn.content += text(block.text) ?? ""
+      else if (block.type === "thinking") turn.reasoning += text(block.thinking) ?? ""
       else if (block.type === "tool_use") turn.calls.push(this.#callFrom(block, `${param}[${at}]`))
     }
   }
@@ -117,11 +124,13 @@ class Conversation {
 
   #closeAssistant(): void {
     if (this.#assistant === undefined) return
-    const { content, calls } = this.#assistant
+    const { content, reasoning, calls } = this.#assistant
     this.#assistant = undefined
     if (content === "" && calls.length === 0) return
     const told = content === "" ? null : content
-    this.#messages.push({ role: "assistant", content: told, ...(calls.length > 0 ? { tool_calls: calls } : {}) })
+    const thought = this.#withReasoning && reasoning !== "" ? { reasoning_content: reasoning } : {}
+    const called = calls.length > 0 ? { ...thought, tool_calls: calls } : {}
+    this.#messages.push({ role: "assistant", content: told, ...called })
   }
 
   /** Results of tools first, then what they showed, then what was said. */

@@ -55,7 +55,7 @@ const longestUser = 64
  */
 export const chatRequest = (request: JsonObject, model: Model): ChatRequest => {
   check(request, model)
-  const messages = chatMessages(request)
+  const messages = chatMessages(request, model.rules)
   if (messages.length === 0) throw refuse("messages", "'messages' hold nothing that could be answered")
   const stops = list(request.stop_sequences).filter(stop => text(stop) !== undefined)
   const user = text(record(request.metadata).user_id)?.slice(0, longestUser)
