@@ -1,5 +1,6 @@
 /** The example of `plugins/README.md`, as it stands there, does what the page says. */
-import { readFile } from "node:fs/promises"
+import { readdir, readFile } from "node:fs/promises"
+import { basename } from "node:path"
 import t from "tap"
 import type { Plugin } from "../../core/index.ts"
 import { testClock, testGateway } from "../../core/testing.ts"
@@ -23,4 +24,13 @@ t.test("the office is closed at three and open at nine", async t => {
     t.equal(answer.status, status)
     await answer.text()
   }
+})
+
+t.test("the page of the vendors names every file beside it", async t => {
+  const folder = new URL("../../plugins/vendors/", import.meta.url)
+  const page = await readFile(new URL("README.md", folder), "utf8")
+  const files = (await readdir(folder, { recursive: true })).filter(name => name.endsWith(".ts"))
+  t.ok(files.length > 0)
+  for (const file of files)
+    t.ok(page.includes(`\`${basename(file)}\``) || /(usage|faults|dialect)\.ts$/.test(file), file)
 })
