@@ -137,7 +137,7 @@ t.test("values of the specification's table", async t => {
   }
 })
 
-t.test("effort refused with tools is tried again without it", async t => {
+t.test("bug 14: effort refused with tools is tried again without it", async t => {
   const request = { model: "m", messages: [], tools: [{}], reasoning_effort: "high" }
   const fault = { message: "Function tools with reasoning_effort are not supported" }
   t.same(withoutEffort(request, {}, fault), { model: "m", messages: [], tools: [{}] })

@@ -260,6 +260,35 @@ t.test("a wrapped usage counts when there is no other, and a later usage replace
   t.same(meter(chat, stream(early, empty)).usage, { input: 5, output: 1 }, "zeros after counts tell nothing")
 })
 
+t.test(
+  "bug 41: reasoning beside the completion is billed with it, reasoning inside of it is not billed twice",
+  async t => {
+    const usageOf = (completion_tokens: number, total_tokens: number, reasoning_tokens: number) => ({
+      usage: { prompt_tokens: 12, completion_tokens, total_tokens, completion_tokens_details: { reasoning_tokens } },
+    })
+    for (const answer of [usageOf(2, 334, 320), usageOf(322, 334, 320)])
+      t.same(meter(chat, whole(answer)).usage, { input: 12, output: 322, reasoning: 320 })
+  },
+)
+
+t.test(
+  "bugs 4 and 37: output of Responses counts once, whatever ids its items have and whether deltas came",
+  async t => {
+    const output = [{ type: "message", id: "c", content: [{ type: "output_text", text: "Hello" }] }]
+    const deltas = ["Hel", "lo"].map((delta, at) => ({ type: "response.output_text.delta", item_id: `${at}`, delta }))
+    const done = { type: "response.output_text.done", item_id: "b", text: "Hello" }
+    const completed = { type: "response.completed", response: { id: "r", output } }
+    for (const events of [[...deltas, done, completed], [done, completed], [completed]])
+      t.equal(meter(responses, stream(...events)).outputBytes, 5)
+  },
+)
+
+t.test("bug 47: a response that is queued in the background has no usage yet", async t => {
+  const queued = { id: "resp_1", status: "queued", background: true, usage: null, output: [] }
+  const { usage, id, outputBytes } = meter(responses, whole(queued))
+  t.same({ usage, id, outputBytes }, { usage: undefined, id: "resp_1", outputBytes: 0 })
+})
+
 t.test("counts that no answer can have are refused and noted", async t => {
   for (const bad of [-1, 1.5, 1e12, "12", true, {}, [3]]) {
     const found = meter(chat, whole({ choices: [], usage: { prompt_tokens: bad, completion_tokens: 7 } }))

@@ -69,7 +69,7 @@ t.test("an error event gets the kind and status that the vendor documents for it
   }
 })
 
-t.test("a fault in the first events is found before any content", async t => {
+t.test("bug 38: a fault in the first events of a 200 is found before any content", async t => {
   t.same(firstSigns(responses, "openai-responses", "openai-error.1.chunks.txt"), [
     "neutral",
     "neutral",
