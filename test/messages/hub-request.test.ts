@@ -263,6 +263,17 @@ t.test("stops, user and hints", async t => {
   t.throws(() => requestFor({ container: "c" }), refused("container"))
 })
 
+t.test("words that would change the answer are refused when nobody knows them, not left out", async t => {
+  const refusals: readonly (readonly [JsonObject, string])[] = [
+    [{ output_config: { format: { type: "grammar" } } }, "output_config.format"],
+    [{ output_config: { format: { type: "json_schema" } } }, "output_config.format"],
+    [{ output_config: { effort: "banana" } }, "output_config.effort"],
+  ]
+  for (const [fields, param] of refusals) t.throws(() => requestFor(fields), refused(param), JSON.stringify(fields))
+  t.throws(() => requestFor({ stop_sequences: "END" }), { code: "validation_failed" })
+  t.same(requestFor({ stop_sequences: null, output_config: { format: null, effort: null } }), requestFor())
+})
+
 t.test("sampling that the model refuses is left to its default", async t => {
   const strict = { ...model, rules: { temperature: [1], refuse: ["top_p"] } }
   t.match(requestFor({ temperature: 0.2, top_p: 0.5 }), { temperature: 0.2, top_p: 0.5 })

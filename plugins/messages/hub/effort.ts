@@ -1,6 +1,6 @@
 /** How much a Messages request wants the model to think, as an effort of chat. */
 
-import { effortOfTokens, type JsonObject, type Model, record, text } from "../../../core/index.ts"
+import { effortOfTokens, isSet, type JsonObject, type Model, record, refuse } from "../../../core/index.ts"
 
 /** From least to most. */
 const scale: readonly string[] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"]
@@ -20,6 +20,9 @@ const wantedEffort = ({ thinking, output_config }: JsonObject): string | undefin
   const { type, budget_tokens } = record(thinking)
   if (type === "disabled") return "none"
   if (type === "enabled" && typeof budget_tokens === "number") return effortOfTokens(budget_tokens)
-  const effort = text(record(output_config).effort)
-  return effort !== undefined && scale.includes(effort) ? effort : undefined
+  const { effort } = record(output_config)
+  if (!isSet(effort)) return undefined
+  const known = scale.find(name => name === effort)
+  if (known !== undefined) return known
+  throw refuse("output_config.effort", `The effort must be one of ${scale.join(", ")}`)
 }

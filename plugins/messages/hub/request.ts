@@ -78,10 +78,14 @@ export const chatRequest = (request: JsonObject, model: Model): ChatRequest => {
 }
 
 const check = (request: JsonObject, { name }: Model): void => {
-  if (!Array.isArray(request.messages))
-    throw invalidInput(["body", "messages"], "Input should be a valid list", "list_type")
+  checkList(request, "messages")
+  if (isSet(request.stop_sequences)) checkList(request, "stop_sequences")
   const unknown = Object.keys(request).find(field => isSet(request[field]) && !taken.has(field) && !hints.has(field))
   if (unknown !== undefined) throw refuse(unknown, `Model '${name}' does not take '${unknown}'`)
+}
+
+const checkList = (request: JsonObject, field: string): void => {
+  if (!Array.isArray(request[field])) throw invalidInput(["body", field], "Input should be a valid list", "list_type")
 }
 
 /** Clients of this family cannot know what a model of another one refuses: it is left out, as the model's default. */
@@ -99,7 +103,10 @@ const limitOf = ({ max_tokens }: JsonObject, { maxOutput = Number.POSITIVE_INFIN
   typeof max_tokens === "number" ? Math.min(max_tokens, maxOutput) : undefined
 
 const formatOf = ({ output_config }: JsonObject): JsonObject | undefined => {
-  const { type, schema } = record(record(output_config).format)
-  if (type !== "json_schema" || !isObject(schema)) return undefined
+  const { format } = record(output_config)
+  if (!isSet(format)) return undefined
+  const { type, schema } = record(format)
+  if (type !== "json_schema" || !isObject(schema))
+    throw refuse("output_config.format", "The format of the answer must be a json_schema with a schema")
   return { type: "json_schema", json_schema: { name: "answer", schema, strict: isStrict(schema) } }
 }
