@@ -5,11 +5,12 @@ import type { Config } from "./catalog/load.ts"
 import { ConfigError } from "./catalog/load.ts"
 import { price } from "./catalog/price.ts"
 import { compileSchema, type Problem } from "./catalog/schema.ts"
+import { sandboxSecret } from "./catalog/secret.ts"
 import { GatewayError } from "./errors.ts"
 import { bodyOf, rawBody, type ScannedBody, scanOptionsOf } from "./http/body.ts"
 import { Exchange, type ExchangeContext, type VendorTable } from "./http/exchange.ts"
 import { compileFields, type FieldFilter } from "./http/fields.ts"
-import { type CompiledRoute, compileRoute, type NamedStep } from "./http/pipeline.ts"
+import { ChainError, type CompiledRoute, compileRoute, type NamedStep } from "./http/pipeline.ts"
 import { plain } from "./http/plain.ts"
 import { createRouter } from "./http/router.ts"
 import type { Site } from "./http/server.ts"
@@ -159,7 +160,7 @@ class Assembly {
         observe: (plugin, seconds) => metrics.product("plugin_duration_seconds").child(plugin).observe(seconds),
       })
     } catch (error) {
-      throw this.#problem((error as Error).message)
+      throw error instanceof ChainError ? this.#chainProblem(error) : this.#problem((error as Error).message)
     }
   }
 
@@ -208,6 +209,13 @@ class Assembly {
       },
       price,
     }
+  }
+
+  /** At the line of the plugin that asks for more than it gets, else where the pipeline begins. */
+  #chainProblem({ message, plugin }: ChainError): ConfigError {
+    const { plugins } = this.#config
+    const line = plugins.find(({ name }) => name === plugin) ?? plugins[0]
+    return line === undefined ? this.#problem(message) : new ConfigError([line.problem([], message)])
   }
 
   #problem(message: string): ConfigError {
@@ -269,7 +277,7 @@ const present = <T>(value: T | undefined, what: string): T => {
 }
 
 /** What a vendor without credentials (a server of one's own) is called with; in the sandbox any word will do. */
-const noSecret = (sandbox: boolean): Secret => ({ name: "none", reveal: () => (sandbox ? "sandbox" : "") })
+const noSecret = (sandbox: boolean): Secret => ({ name: "none", reveal: () => (sandbox ? sandboxSecret : "") })
 
 /** The vendor's own path prefix stays: an adapter's paths are below it. */
 const withOrigin = (vendors: ReadonlyMap<string, Vendor>, origin: string | undefined): ReadonlyMap<string, Vendor> => {

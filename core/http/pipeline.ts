@@ -125,20 +125,30 @@ const core =
     }
   }
 
+/** A fact that nothing provides; `plugin` is the one that needs it, if it is not the route itself. */
+export class ChainError extends Error {
+  readonly plugin: string | undefined
+
+  constructor(message: string, plugin?: string) {
+    super(message)
+    this.plugin = plugin
+  }
+}
+
 const prove = (route: Route, chain: readonly NamedStep[]): void => {
   const known = new Set<keyof Facts>(coreFacts)
   const at = `${route.method} ${route.path}`
   for (const { plugin, step } of chain) {
     for (const fact of step.needs ?? []) {
       if (!known.has(fact))
-        throw new Error(`${at}: plugin ${plugin} needs "${fact}", which no plugin above it provides`)
+        throw new ChainError(`${at}: plugin ${plugin} needs "${fact}", which no plugin above it provides`, plugin)
     }
     for (const fact of step.provides ?? []) known.add(fact)
   }
   if (route.access === "key" && !known.has("principal"))
-    throw new Error(`${at} takes a key, but no plugin in its chain provides "principal"`)
+    throw new ChainError(`${at} takes a key, but no plugin in its chain provides "principal"`)
   if (route.charge !== "none" && !known.has("quote"))
-    throw new Error(`${at} charges, but no plugin in its chain provides "quote"`)
+    throw new ChainError(`${at} charges, but no plugin in its chain provides "quote"`)
   if (route.model !== "none" && !known.has("plan"))
-    throw new Error(`${at} needs a model, but no plugin in its chain provides "plan"`)
+    throw new ChainError(`${at} needs a model, but no plugin in its chain provides "plan"`)
 }

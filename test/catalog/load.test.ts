@@ -325,7 +325,7 @@ bootstrap: { organisations: { demo: { gateway: false, models: [some-model], memb
     },
     { env: {} },
   )
-  t.equal(config.vendors.get("one")?.secrets[0]?.reveal(), "sandbox")
+  t.equal(config.vendors.get("one")?.secrets[0]?.reveal(), "sandbox-takes-any-key")
   t.equal(config.ops.token?.reveal(), "literal")
   const digest = createHash("sha256").update("tg_plain").digest("hex")
   t.same(config.bootstrap, [

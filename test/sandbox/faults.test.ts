@@ -1,6 +1,7 @@
 import { once } from "node:events"
 import { request } from "node:http"
 import t, { type Test } from "tap"
+import { testGateway } from "../../core/testing.ts"
 import { startSandbox } from "../../plugins/sandbox/index.ts"
 import { openSandbox, refusalOf } from "./helpers.ts"
 
@@ -27,6 +28,18 @@ t.test("429 and 500 are the vendor's own errors", async t => {
   const failed = await ask(origin, "500", { stream: true })
   t.equal(failed.status, 500)
   t.match(await failed.json(), { error: { type: "server_error" } })
+})
+
+t.test("behind a gateway a fault is still the vendor's, not taken for our account's", async t => {
+  const gateway = await testGateway()
+  t.teardown(() => gateway.close())
+  const told = async (fault: string): Promise<Response> =>
+    gateway.call("/chat/completions/", { ...body, model: "test-chat" }, { headers: { "x-sandbox-fault": fault } })
+  const busy = await told("429")
+  t.equal(busy.status, 429)
+  t.equal(busy.headers.get("retry-after"), "1")
+  t.notMatch(await (await told("500")).text(), /account/)
+  t.match(await gateway.balance(), { spent: 0, held: 0 })
 })
 
 t.test("refuse ends the connection without an answer, and the next one is served", async t => {
