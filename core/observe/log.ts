@@ -54,10 +54,15 @@ function asLine(this: Prepared, fields: object, message: string, level: number, 
 
 const ignore = (): void => {}
 
+/** A plugin without types may give the message alone, as other loggers take it: no line of the log fails a call. */
+const alone = (given: unknown): [object, string] =>
+  typeof given === "object" && given !== null ? [cleanFields(given), ""] : [{}, cleanText(String(given))]
+
 const wrap = (logger: pino.Logger): ChildLog => {
   const verb = (name: keyof Log) =>
     logger.isLevelEnabled(name)
-      ? (fields: object, message: string) => logger[name](cleanFields(fields), cleanText(message))
+      ? (fields: object, message?: string) =>
+          message === undefined ? logger[name](...alone(fields)) : logger[name](cleanFields(fields), cleanText(message))
       : ignore
   return {
     debug: verb("debug"),

@@ -24,6 +24,13 @@ t.test("a line is one JSON object with level, time, fields and message", async t
   t.match(line, { level: "info", time: Number, id: "1", status: 200, ok: true, none: null, msg: "answered" })
 })
 
+t.test("a message or fields alone make a line too: no plugin fails by its log", async t => {
+  const { log, lines } = open()
+  const loose = log as unknown as { info(...given: readonly unknown[]): void }
+  for (const given of ["ready", { at: 1 }, undefined]) loose.info(given)
+  t.match(lines(), [{ msg: "ready" }, { at: 1, msg: "" }, { msg: "undefined" }])
+})
+
 t.test("lines below the level are not written, and their fields are not looked at", async t => {
   const { log, raw } = open("warn")
   const fields = {
