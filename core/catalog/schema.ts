@@ -21,6 +21,7 @@ const validator = (options: Options): Ajv => {
   const ajv = new Ajv({
     allErrors: true,
     strict: false,
+    strictNumbers: true, // 1e400 is read as infinity, which is no number
     verbose: true,
     logger: false,
     addUsedSchema: false,
@@ -170,10 +171,10 @@ const limited = ({ keyword, params }: ErrorObject): Wording => {
 }
 
 const sized =
-  (type: string, words: string, name: string) =>
+  (type: string, words: string, unit: string, name: string) =>
   ({ params }: ErrorObject): Wording => ({
     type,
-    msg: `Input should have ${words} ${params.limit}`,
+    msg: `Input should have ${words} ${params.limit} ${unit}${params.limit === 1 ? "" : "s"}`,
     ctx: { [name]: params.limit },
   })
 
@@ -200,12 +201,12 @@ const wordings: Readonly<Record<string, (error: ErrorObject) => Wording>> = {
   exclusiveMinimum: limited,
   exclusiveMaximum: limited,
   multipleOf: limited,
-  minLength: sized("string_too_short", "a length of at least", "min_length"),
-  maxLength: sized("string_too_long", "a length of at most", "max_length"),
-  minItems: sized("too_short", "a number of items of at least", "min_length"),
-  maxItems: sized("too_long", "a number of items of at most", "max_length"),
-  minProperties: sized("too_short", "a number of fields of at least", "min_length"),
-  maxProperties: sized("too_long", "a number of fields of at most", "max_length"),
+  minLength: sized("string_too_short", "at least", "character", "min_length"),
+  maxLength: sized("string_too_long", "at most", "character", "max_length"),
+  minItems: sized("too_short", "at least", "item", "min_length"),
+  maxItems: sized("too_long", "at most", "item", "max_length"),
+  minProperties: sized("too_short", "at least", "field", "min_length"),
+  maxProperties: sized("too_long", "at most", "field", "max_length"),
   pattern: ({ params }) => ({
     type: "string_pattern_mismatch",
     msg: `String should match pattern '${params.pattern}'`,
