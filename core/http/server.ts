@@ -138,7 +138,7 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
     const error = asGatewayError(thrown)
     if (error.code === "internal" || error.code === "plugin_failed") options.onPluginError(call.step)
     released(call)
-    if (error.kind.source === "gateway" || error.code === "internal") {
+    if (error.kind.source === "gateway" && error.code !== "maintenance") {
       log.error(
         { id: call.id, route: call.route.path, plugin: call.step, code: error.code, err: error.cause ?? error },
         "call failed",

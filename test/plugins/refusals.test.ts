@@ -243,6 +243,10 @@ t.test("maintenance: 503, told when to come back, before the key is looked at", 
   t.equal(answer.status, 503)
   t.equal(answer.headers.get("retry-after"), "120")
   t.match(await answer.json(), { detail: "Service is temporarily stopped for maintenance" })
+  t.notOk(
+    product.lines.some(({ level }) => level === "error"),
+    "what the operator switched is no failure of each call",
+  )
 })
 
 t.test("body size: declared or counted, the boundary passes", async t => {
