@@ -141,6 +141,25 @@ t.test("bug 21: cached tokens stand beside the input, which is never negative", 
   })
 })
 
+t.test(
+  "bugs 21 and 41: the cache under another name, and reasoning beside the completion, are told as they are billed",
+  async t => {
+    const counted = { prompt_tokens: 12, completion_tokens: 2, total_tokens: 14 }
+    for (const name of ["cached_tokens", "prompt_cache_hit_tokens"])
+      t.match(
+        whole({}, "stop", { ...counted, [name]: 10 }).usage,
+        { input_tokens: 2, cache_read_input_tokens: 10 },
+        name,
+      )
+    const usage = (total_tokens: number, reasoning_tokens: number) =>
+      whole({}, "stop", { ...counted, total_tokens, completion_tokens_details: { reasoning_tokens } }).usage
+    t.match(
+      [usage(334, 320), usage(14, 1), usage(34, 3)],
+      [{ output_tokens: 322 }, { output_tokens: 2 }, { output_tokens: 2 }],
+    )
+  },
+)
+
 t.test("bug 10: a call without a name, or an answer without a choice, is an error", async t => {
   const error = { code: "upstream_unavailable" }
   t.throws(() => whole({ tool_calls: [call(0, "c", "", "{}")] }), error)

@@ -103,6 +103,11 @@ t.test("a call without any argument has an empty object; one that came whole has
   )
 })
 
+t.test("a host that closes no block leaves no call without its object", async t => {
+  const block = open(0, { type: "tool_use", id: "a", name: "look", input: {} })
+  t.match(read(start(), block, last("tool_use"), stop).calls, [{ id: "a", arguments: "{}" }])
+})
+
 t.test("bug 5: large arguments in many fragments are joined as they were written", async t => {
   const written = JSON.stringify({ text: 'quotes " and ünïcode \u{1f600} '.repeat(2_000) })
   const parts = written.match(/[\s\S]{1,37}/g) ?? []

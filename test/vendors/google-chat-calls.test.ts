@@ -94,6 +94,12 @@ t.test("bug 10: a call of a nameless tool is the vendor's fault", async t => {
   }
 })
 
+t.test("a part whose call is null is a part without a call, whole and streamed", async t => {
+  const answer = candidate([{ functionCall: null, text: "Hello" }], "STOP")
+  t.match(whole(answer).choices, [{ message: { content: "Hello" }, finish_reason: "stop" }])
+  t.match(assembled(chunksOf(streamOf(answer))).choices, [{ text: "Hello", reasons: ["stop"] }])
+})
+
 const partial = (...calls: readonly object[]): Buffer =>
   streamOf(...calls.map(functionCall => candidate([{ functionCall }])), candidate([], "STOP"))
 

@@ -18,14 +18,24 @@ const count = (value: unknown): number => (typeof value === "number" && value > 
 export const messageUsage = (usage: JsonObject): JsonObject => {
   const details = record(usage.prompt_tokens_details)
   const prompt = count(usage.prompt_tokens)
-  const read = Math.min(count(details.cached_tokens), prompt)
+  // Moonshot's and DeepSeek's names for the same.
+  const cached = details.cached_tokens ?? usage.cached_tokens ?? usage.prompt_cache_hit_tokens
+  const read = Math.min(count(cached), prompt)
   const written = Math.min(count(details.cache_write_tokens), prompt - read)
   return {
     input_tokens: prompt - read - written,
     cache_creation_input_tokens: written,
     cache_read_input_tokens: read,
-    output_tokens: count(usage.completion_tokens),
+    output_tokens: outputOf(usage, prompt),
   }
+}
+
+/** Some vendors count reasoning beside the completion: it shows in the total, and is billed. */
+const outputOf = (usage: JsonObject, prompt: number): number => {
+  const completion = count(usage.completion_tokens)
+  const reasoning = count(record(usage.completion_tokens_details).reasoning_tokens)
+  const beside = count(usage.total_tokens) - prompt - completion
+  return beside > 0 && (reasoning === 0 || reasoning === beside) ? completion + beside : completion
 }
 
 /** Vendors disagree about the field's name; Mistral writes thoughts as parts of the content. */

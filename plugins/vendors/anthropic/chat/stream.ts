@@ -168,6 +168,8 @@ export class MessagesStream implements ChatStream {
     const { stop_reason: reason, stop_details: details } = this.#stop
     const refusal = refusalOf(reason, record(details))
     return [
+      // Some hosts close no block: a call without input still needs its empty object.
+      ...[...this.#open.keys()].flatMap(index => this.#closeBlock(index)),
       ...(refusal === null ? [] : [this.#chunk({ refusal })]),
       this.#chunk({}, finishReason(reason, this.#calls > 0)),
       ...(this.#context.includeUsage ? [{ ...this.#head, choices: [], usage: chatUsage(this.#usage) }] : []),

@@ -1,6 +1,6 @@
 /** The candidates of an answer, or of one chunk, read once for both ways: what each says, calls and ends with. */
 
-import { faultCodes, GatewayError, type JsonObject } from "../../../../core/index.ts"
+import { faultCodes, GatewayError, isSet, type JsonObject } from "../../../../core/index.ts"
 import { list, parse, record, text } from "../../common/json.ts"
 import { eventFault } from "../faults.ts"
 
@@ -68,7 +68,7 @@ const candidateOf = (candidate: JsonObject, at: number): Candidate => {
 // ---- parts ----
 
 const pieceOf = (part: JsonObject): readonly Piece[] => {
-  if (part.functionCall !== undefined) {
+  if (isSet(part.functionCall)) {
     return [{ kind: "call", call: record(part.functionCall), signature: text(part.thoughtSignature) }]
   }
   const said = text(part.text)
