@@ -9,7 +9,7 @@ export type Distribution = readonly number[]
 
 /**
  * @returns for each question its distribution; `undefined` when the model declined to answer
- * @throws GatewayError `upstream_unavailable` (502): the answer does not fit the schema that was asked for
+ * @throws GatewayError `upstream_unreadable` (502): the answer does not fit the schema that was asked for
  */
 export const distributionsOf = (
   answer: ChatAnswer,
@@ -32,7 +32,7 @@ export const distributionsOf = (
 }
 
 const unreadable = () =>
-  new GatewayError("upstream_unavailable", "The model's vendor sent an answer that cannot be read")
+  new GatewayError("upstream_unreadable", "The model's vendor sent an answer that cannot be read")
 
 const first = (list: unknown): JsonObject => {
   const [one] = Array.isArray(list) ? (list as readonly unknown[]) : []

@@ -14,7 +14,7 @@ export const coded = (data: readonly unknown[], coding: Coding): readonly unknow
 const vectorIn = (embedding: unknown, coding: Coding): unknown => {
   if (typeof embedding === "string") return coding === "base64" ? embedding : floatsOf(embedding)
   if (!Array.isArray(embedding)) {
-    throw new GatewayError("upstream_unavailable", "The model's vendor sent an answer that cannot be read")
+    throw new GatewayError("upstream_unreadable", "The model's vendor sent an answer that cannot be read")
   }
   return coding === "base64" ? base64Of(embedding) : embedding
 }

@@ -49,11 +49,11 @@ export interface Verdict {
   readonly category_scores: Readonly<Record<string, number>>
 }
 
-/** @throws GatewayError `upstream_unavailable` (502): the model said something else. Never taken for "safe" */
+/** @throws GatewayError `upstream_unreadable` (502): the model said something else. Never taken for "safe" */
 export const verdictOf = (text: string): Verdict => {
   const [, word, codes = ""] = verdict.exec(text) ?? []
   if (word === undefined) {
-    throw new GatewayError("upstream_unavailable", "The model's vendor sent an answer that cannot be read")
+    throw new GatewayError("upstream_unreadable", "The model's vendor sent an answer that cannot be read")
   }
   const flagged = word.toLowerCase() === "unsafe"
   const raised = new Set(flagged ? (codes.toUpperCase().match(/S\d+/g) ?? []).map(code => categoryOfCode[code]) : [])

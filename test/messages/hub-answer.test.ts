@@ -161,7 +161,7 @@ t.test(
 )
 
 t.test("bug 10: a call without a name, or an answer without a choice, is an error", async t => {
-  const error = { code: "upstream_unavailable" }
+  const error = { code: "upstream_unreadable" }
   t.throws(() => whole({ tool_calls: [call(0, "c", "", "{}")] }), error)
   t.throws(() => read(calls(call(0, "c", "", "{}")), finished("tool_calls")), error)
   t.throws(() => read(calls(call(0, "c")), finished("tool_calls")), error)

@@ -71,7 +71,7 @@ t.test("the words of a verdict", async t => {
   t.same(flags("unsafe\nS7"), [true, ["privacy"]])
   t.same(flags("unsafe S99"), [true, []], "a code of a later version")
   for (const text of ["", "safely", "not safe", "I think it is safe", "safe unsafe", "unsafe because of S1", "{}"]) {
-    t.throws(() => verdictOf(text), { code: "upstream_unavailable" }, text)
+    t.throws(() => verdictOf(text), { code: "upstream_unreadable" }, text)
   }
 })
 

@@ -127,7 +127,7 @@ t.test("a whole answer as the family writes it", async t => {
     content: [{ input: { _raw: "{" } }],
   })
   t.same(answer({ content: "" }).content, [])
-  t.throws(() => wholeMessage({ choices: [] }, head), { code: "upstream_unavailable" })
+  t.throws(() => wholeMessage({ choices: [] }, head), { code: "upstream_unreadable" })
 })
 
 const weather = { name: "weather", input_schema: { type: "object", properties: { city: { type: "string" } } } }

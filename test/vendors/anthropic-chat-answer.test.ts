@@ -116,9 +116,9 @@ t.test("bug 5: large arguments in many fragments are joined as they were written
 })
 
 t.test("bug 10: a call of a tool without a name is an error, not an empty call", async t => {
-  t.throws(() => read(start(), ...tool(0, "a", "", "{}"), last("tool_use"), stop), { code: "upstream_unavailable" })
+  t.throws(() => read(start(), ...tool(0, "a", "", "{}"), last("tool_use"), stop), { code: "upstream_unreadable" })
   const content = [{ type: "tool_use", id: "a", name: "", input: {} }]
-  t.throws(() => wholeOf(message({ content })), { code: "upstream_unavailable" })
+  t.throws(() => wholeOf(message({ content })), { code: "upstream_unreadable" })
 })
 
 t.test("bug 43: a call without an id is given one, each its own", async t => {
@@ -309,7 +309,7 @@ t.test("unknown events, blocks and deltas are passed over, and what is padded or
 
 t.test("a torn event is an error: an answer with a hole is not passed off as whole", async t => {
   const torn = { type: "content_block_delta", data: Buffer.from('{"type":"content_block_delta","ind') }
-  t.throws(() => streamedAnswer([...eventsFrom(start()), torn]), { code: "upstream_unavailable" })
+  t.throws(() => streamedAnswer([...eventsFrom(start()), torn]), { code: "upstream_unreadable" })
 })
 
 t.test("an error event ends the stream with the vendor's fault, told only where it is the client's", async t => {
@@ -331,7 +331,7 @@ t.test("an answer that is no message is an error", async t => {
   for (const body of ["", "<html>", "[]", "{}", '{"type":"message"}']) {
     t.throws(
       () => spoke.whole(Buffer.from(body), contextFor(), { names: new Map() }),
-      { code: "upstream_unavailable" },
+      { code: "upstream_unreadable" },
       body,
     )
   }

@@ -89,8 +89,8 @@ t.test("a name that the vendor does not take travels under an alias and comes ba
 t.test("bug 10: a call of a nameless tool is the vendor's fault", async t => {
   for (const functionCall of [{ name: "", args: {} }, { args: { a: 1 } }]) {
     const answer = candidate([{ functionCall }], "STOP")
-    t.throws(() => whole(answer), { code: "upstream_unavailable" })
-    t.throws(() => chunksOf(streamOf(answer)), { code: "upstream_unavailable" })
+    t.throws(() => whole(answer), { code: "upstream_unreadable" })
+    t.throws(() => chunksOf(streamOf(answer)), { code: "upstream_unreadable" })
   }
 })
 
@@ -136,6 +136,6 @@ t.test("paths that cannot be followed are the vendor's fault", async t => {
   const deep = `$${".a".repeat(65)}`
   for (const jsonPath of ["", "$", "a", "$.a[", "$.a[5]", "$[999999999]", "$.a..b", deep, undefined]) {
     const body = partial({ name: "f", willContinue: true }, { partialArgs: [{ jsonPath, stringValue: "x" }] })
-    t.throws(() => chunksOf(body), { code: "upstream_unavailable" }, String(jsonPath))
+    t.throws(() => chunksOf(body), { code: "upstream_unreadable" }, String(jsonPath))
   }
 })

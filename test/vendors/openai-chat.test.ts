@@ -89,7 +89,7 @@ t.test("an answer bears the catalog's name and is otherwise the vendor's", async
 
 t.test("an answer that is no completion is the vendor's fault", async t => {
   for (const body of ["", "<html>", "[]", "{}", '{"choices":{}}']) {
-    t.throws(() => chat.whole(Buffer.from(body), context(), undefined), { code: "upstream_unavailable" }, body)
-    t.throws(() => embeddings.whole(Buffer.from(body), {}, context()), { code: "upstream_unavailable" }, body)
+    t.throws(() => chat.whole(Buffer.from(body), context(), undefined), { code: "upstream_unreadable" }, body)
+    t.throws(() => embeddings.whole(Buffer.from(body), {}, context()), { code: "upstream_unreadable" }, body)
   }
 })

@@ -6,7 +6,7 @@ import { DatabaseSync } from "node:sqlite"
 import { schema, schemaVersion } from "./schema.ts"
 
 /** How long a write may wait for the command line tool that writes beside the gateway. */
-const busyMs = 1_000
+export const busyMs = 1_000
 
 export type Durability = "power" | "process"
 

@@ -6,6 +6,7 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite"
 import { storeUnavailable } from "../failure.ts"
+import { busyMs } from "./database.ts"
 
 /**
  * With an fsync per group, the next one starts at least this far from one of so many writes: under load, fewer and
@@ -187,6 +188,8 @@ export class Groups {
     const up = failure === undefined
     if (up === this.#up) return
     this.#up = up
+    // One wait for a locked file is worth it; every write waiting again would stop the event loop for its time.
+    this.#database.exec(`PRAGMA busy_timeout = ${up ? busyMs : 0}`)
     this.#options.onState(up, failure)
     if (!up) this.#tryAgain()
   }

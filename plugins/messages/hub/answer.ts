@@ -53,11 +53,11 @@ const joined = (parts: unknown, read: (part: JsonObject) => string | undefined):
       .join(""),
   )
 
-/** @throws GatewayError `upstream_unavailable` (502): a call of nothing cannot be passed on */
+/** @throws GatewayError `upstream_unreadable` (502): a call of nothing cannot be passed on */
 export const toolName = (name: unknown): string => {
   const told = text(name)
   if (told === undefined) throw unreadable("The model called a tool without a name")
   return told
 }
 
-export const unreadable = (message: string): GatewayError => new GatewayError("upstream_unavailable", message)
+export const unreadable = (message: string): GatewayError => new GatewayError("upstream_unreadable", message)

@@ -1,7 +1,16 @@
 /** Chunks of a chat completion as events of the Messages wire: a state machine over the chunks. */
 
-import { type ChatAnswer, isObject, isSet, type JsonObject, list, record, text } from "../../../core/index.ts"
-import { messageUsage, reasoningOf, stopReason, unreadable, wordsOf } from "./answer.ts"
+import {
+  type ChatAnswer,
+  GatewayError,
+  isObject,
+  isSet,
+  type JsonObject,
+  list,
+  record,
+  text,
+} from "../../../core/index.ts"
+import { messageUsage, reasoningOf, stopReason, wordsOf } from "./answer.ts"
 import { type Block, BlockQueue, type MessageEvent } from "./blocks.ts"
 import { ToolCalls } from "./calls.ts"
 import type { AnswerHead } from "./whole.ts"
@@ -30,7 +39,8 @@ export class MessageEvents {
 
   /** @throws GatewayError `upstream_unavailable` (502) when the chunk tells an error */
   push(chunk: ChatAnswer): string {
-    if (isSet(chunk.error)) throw unreadable("The model's vendor failed while it was answering")
+    if (isSet(chunk.error))
+      throw new GatewayError("upstream_unavailable", "The model's vendor failed while it was answering")
     // Some vendors count twice, and know the cache only the second time.
     if (isObject(chunk.usage)) this.#usage = chunk.usage
     const choice = record(list(chunk.choices)[0])
@@ -41,7 +51,8 @@ export class MessageEvents {
 
   /** @throws GatewayError `upstream_unavailable` (502): an answer that was cut is not passed off as whole */
   end(): string {
-    if (this.#finish === undefined) throw unreadable("The model's vendor ended the answer too early")
+    if (this.#finish === undefined)
+      throw new GatewayError("upstream_unavailable", "The model's vendor ended the answer too early")
     const stop_reason = stopReason(this.#finish, this.#calls.count > 0, this.#refused)
     const usage = messageUsage(this.#usage ?? {})
     return written([

@@ -10,7 +10,7 @@ export interface AnswerHead {
   readonly model: string
 }
 
-/** @throws GatewayError `upstream_unavailable` (502) when the completion holds no choice */
+/** @throws GatewayError `upstream_unreadable` (502) when the completion holds no choice */
 export const wholeMessage = (answer: ChatAnswer, { id, model }: AnswerHead): JsonObject => {
   const [choice] = list(answer.choices)
   if (!isObject(choice)) throw unreadable("The model's vendor sent an answer that cannot be read")

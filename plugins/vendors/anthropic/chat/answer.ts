@@ -42,7 +42,7 @@ export const chatUsage = (reported: Json): Json => {
 /**
  * The client's name of a tool that the model calls.
  *
- * @throws GatewayError `upstream_unavailable` (502): a call of nothing cannot be passed on
+ * @throws GatewayError `upstream_unreadable` (502): a call of nothing cannot be passed on
  */
 export const toolName = (name: unknown, names: ReadonlyMap<string, string>): string => {
   const sent = text(name)
@@ -50,7 +50,7 @@ export const toolName = (name: unknown, names: ReadonlyMap<string, string>): str
   return names.get(sent) ?? sent
 }
 
-export const unreadable = (message: string): GatewayError => new GatewayError("upstream_unavailable", message)
+export const unreadable = (message: string): GatewayError => new GatewayError("upstream_unreadable", message)
 
 /** What every answer and chunk begins with. */
 export const headOf = ({ id, created, model }: ChatContext, object: "chat.completion" | "chat.completion.chunk") => ({

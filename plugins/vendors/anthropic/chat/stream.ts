@@ -83,7 +83,7 @@ export class MessagesStream implements ChatStream {
 
   /** @throws GatewayError `upstream_unavailable` (502): an answer without its end is not passed off as whole */
   end(): readonly ChatAnswer[] {
-    if (!this.#finished) throw unreadable("The model's vendor ended the answer too early")
+    if (!this.#finished) throw new GatewayError("upstream_unavailable", "The model's vendor ended the answer too early")
     return none
   }
 

@@ -41,7 +41,7 @@ const errorOf = (answer: JsonObject): GatewayError => {
 }
 
 export const unreadable = (): GatewayError =>
-  new GatewayError("upstream_unavailable", "The model's vendor sent an answer that cannot be read.")
+  new GatewayError("upstream_unreadable", "The model's vendor sent an answer that cannot be read.")
 
 /** A blocked prompt has no candidates: it is told as one that was filtered. */
 export const candidatesOf = (answer: JsonObject): readonly Candidate[] => {
