@@ -154,3 +154,14 @@ t.test("a step that throws, or calls next() twice, ends its own call with 500 an
   mode = "fine"
   t.equal((await ask()).status, 200)
 })
+
+t.test("a plugin in plain JavaScript that forgets to return what next() gave is named in the log", async t => {
+  const forgetful = stepping({
+    run: (async (_call: unknown, next: () => Promise<unknown>) => {
+      await next()
+    }) as unknown as Step["run"],
+  })
+  const gateway = await open(t, { plugins: [forgetful] })
+  await (await gateway.call("/credits/")).text().catch(() => "cut")
+  t.ok(gateway.lines.some(line => JSON.stringify(line).includes("plugin probe must return what next() gave")))
+})
