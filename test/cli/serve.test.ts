@@ -87,7 +87,11 @@ t.test("when the readers of its output are gone it serves on, and still drains o
 t.test("people get calls to paste: a whole answer with its price in the head, a stream, and what is left", async t => {
   const served = serve(t)
   let text = ""
-  while (!text.includes("/credits/")) text += `${(await served.lines.next()).value}\n`
+  while (!text.includes("/credits/")) {
+    const { value, done } = await served.lines.next()
+    if (done === true) throw new Error(`the gateway ended: ${served.errors()}`)
+    text += `${value}\n`
+  }
   const [whole, stream, credits] = text.split("curl ").slice(1)
   t.match(whole, /^-i \S+\/chat\/completions\/ /)
   t.notMatch(whole, '"stream"')
