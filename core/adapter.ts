@@ -156,6 +156,8 @@ export interface ChatSpoke {
 
 export interface EmbeddingsSpoke {
   readonly api: string
+  /** The request's fields beyond the hub's own that this wire takes; absent: all pass. Others are refused by name. */
+  readonly takes?: readonly string[]
   request(request: Record<string, unknown>, context: AdapterContext): SpokeRequest
   /** The OpenAI embeddings answer. */
   whole(body: Buffer, request: Record<string, unknown>, context: AdapterContext): Record<string, unknown>

@@ -1,6 +1,6 @@
 /** `POST /embeddings/`: the OpenAI shape for every embedding model, in both codings of vectors. */
 
-import type { Draft, Plugin } from "../../core/index.ts"
+import { type Draft, GatewayError, isSet, type Plugin } from "../../core/index.ts"
 import { coded } from "./vectors.ts"
 
 const token = { type: "integer", minimum: 0 }
@@ -48,6 +48,7 @@ export default {
           const spoke = adapter.embeddings
           if (spoke === undefined)
             throw host.error("internal", "Internal error", { cause: `${adapter.name} embeds nothing` })
+          refuseUnknown(request, spoke.takes)
           const vendor = host.catalog.vendors.get(target.vendor)!
           const context = { model, target, vendor, rules: model.rules }
           const { path, body, headers } = spoke.request(request, context)
@@ -72,3 +73,14 @@ export default {
     })
   },
 } satisfies Plugin
+
+/** What every wire can say, or may leave out because no vector depends on it (`user`). */
+const common = new Set(["model", "input", "encoding_format", "dimensions", "input_type", "user"])
+
+/** A field that a wire cannot say would be dropped without a word: the client is told instead. */
+const refuseUnknown = (request: Readonly<Record<string, unknown>>, takes: readonly string[] | undefined): void => {
+  if (takes === undefined) return
+  const unknown = Object.keys(request).find(name => !common.has(name) && !takes.includes(name) && isSet(request[name]))
+  if (unknown === undefined) return
+  throw new GatewayError("invalid_request", `'${unknown}' is not supported by this model`, { param: unknown })
+}

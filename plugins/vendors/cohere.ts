@@ -18,6 +18,7 @@ const billed = (answer: Json): Json => record(record(answer.meta).billed_units)
 
 const embeddings: EmbeddingsSpoke = {
   api: "embed",
+  takes: ["truncate"],
   request: (request, { target, vendor }) => ({
     path: `${apiPath(vendor, "/v2")}/embed`,
     body: {

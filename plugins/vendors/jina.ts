@@ -22,6 +22,7 @@ const tasks = {
 
 const embeddings: EmbeddingsSpoke = {
   api: "embeddings",
+  takes: ["truncate", "late_chunking", "normalized"],
   request: (request, { target, vendor }) => {
     const task = inputType(request, tasks)
     return {

@@ -17,6 +17,7 @@ const known: ReadonlySet<string | undefined> = new Set(["document", "query"])
 
 const embeddings: EmbeddingsSpoke = {
   api: "embeddings",
+  takes: ["truncation"],
   request: (request, { target, vendor }) => {
     const type = inputType(request, inputTypes)
     return {

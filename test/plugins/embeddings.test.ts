@@ -239,3 +239,15 @@ t.test("the official client decodes what the sandbox's vendors answer", async t 
     t.ok(coded.usage.prompt_tokens > 0)
   }
 })
+
+t.test("a field that a wire cannot say is refused by name, not dropped; what it can say passes", async t => {
+  const endpoints = await open(t)
+  const ask = async (body: object) => told(await endpoints.call("/embeddings/", { input: "a", ...body }))
+  for (const model of ["google", "cohere", "voyage", "jina"]) {
+    t.match(await ask({ model, made_up: 1 }), { status: 400, error: { param: "made_up" } }, model)
+  }
+  t.same(endpoints.vendor.received, [])
+  t.equal(await endpoints.spent(), 0)
+  endpoints.vendor.answer = (_, response) => json(response, 400, { detail: "asked" })
+  t.match(await ask({ model: "voyage", truncation: false, user: "u", made_up: null }), { status: 400, detail: "asked" })
+})

@@ -30,6 +30,7 @@ export const embedMeter = wholeOnly((answer, surprises) =>
 /** Always as a batch: one text is a batch of one. */
 export const embeddingsSpoke: EmbeddingsSpoke = {
   api: "embed",
+  takes: [],
   request(request, { target }) {
     const taskType = inputType(request, taskTypes)
     const shared = {
