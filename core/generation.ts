@@ -241,11 +241,11 @@ const isShallow = ({ type, required, properties, ...others }: JsonSchema): boole
 const scalars: ReadonlySet<unknown> = new Set(["string", "boolean", "integer", "number"])
 
 const readBodyOf = (route: Route): ((bytes: Buffer) => ScannedBody) => {
+  if (route.raw === true) return rawBody
   const properties = Object.keys((route.schema?.properties as JsonSchema | undefined) ?? {})
   const wholeMax = route.schema !== undefined && isShallow(route.schema) ? 0 : parsedWholeMax
   const scan = scanOptionsOf({ ...route, reads: [...(route.reads ?? []), ...properties] })
   const check = route.schema === undefined ? undefined : compileSchema(route.schema, "body")
-  if (route.raw === true) return rawBody
   return bytes => {
     const body = bodyOf(bytes, scan)
     if (check !== undefined) refuseInvalid(check(bytes.length <= wholeMax ? body.json() : fieldsOf(body, properties)))

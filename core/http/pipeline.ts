@@ -40,8 +40,6 @@ export interface RouteParts {
   readonly observe: (plugin: string, seconds: number) => void
 }
 
-/** What core itself provides on every call. */
-const coreFacts: readonly (keyof Facts)[] = []
 const sampleEvery = 100
 
 /**
@@ -136,7 +134,7 @@ export class ChainError extends Error {
 }
 
 const prove = (route: Route, chain: readonly NamedStep[]): void => {
-  const known = new Set<keyof Facts>(coreFacts)
+  const known = new Set<keyof Facts>()
   const at = `${route.method} ${route.path}`
   for (const { plugin, step } of chain) {
     for (const fact of step.needs ?? []) {
