@@ -45,6 +45,8 @@ export class GatewayCall implements Call {
   readonly request: IncomingMessage
   readonly client: ClientSide
   readonly watchers: Watcher[] = []
+  /** In the server's roster. */
+  place: number | undefined
   /** Milliseconds waited for the vendor so far. */
   upstreamMs = 0
   /** Since when a step of the pipeline is at work; `Infinity` while it waits for `next()`, a body or an exchange. */

@@ -3,49 +3,25 @@
 import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import type { Duplex } from "node:stream"
-import type { Dialect } from "../adapter.ts"
-import { asGatewayError, GatewayError } from "../errors.ts"
-import type { Log } from "../plugin.ts"
+import { GatewayError } from "../errors.ts"
+import { Roster } from "../kit/roster.ts"
 import { type CallContext, GatewayCall } from "./call.ts"
 import { frontCheck } from "./front-check.ts"
-import type { CompiledRoute } from "./pipeline.ts"
 import { plain } from "./plain.ts"
 import { comesTooLate, refuse, refuseSocket } from "./refuse.ts"
-import type { Wheel } from "./upstream.ts"
+import { Serving, type ServingParts, type Site } from "./serving.ts"
 
-/** What a request meets: the routes and dialects of one generation. */
-export interface Site {
-  match(
-    method: string,
-    path: string,
-  ):
-    | { readonly route: CompiledRoute; readonly params: Record<string, string> }
-    | { readonly allow: readonly string[] }
-    | undefined
-  /** The same among the routes that take WebSockets. */
-  matchUpgrade(path: string): ReturnType<Site["match"]>
-  dialect(name: string): Dialect
-  /** Counts a call in; the answer counts it out, so that an old generation is torn down after its last call. */
-  enter(): () => void
-}
-
-export interface ServerOptions {
+export interface ServerOptions extends Omit<ServingParts, "onOver"> {
   readonly context: CallContext
   readonly site: () => Site
-  readonly wheel: Wheel
-  readonly log: Log
   readonly connections: number
-  /** Own time of a pipeline step. */
-  readonly stepMs: number
   /** A request that no route takes, or that failed outside its chain. */
   readonly onStray: (error: GatewayError, method: string) => void
-  /** A step (or a route's handler) threw what is no error of ours, or hung. */
-  readonly onPluginError: (plugin: string) => void
 }
 
 export interface PublicServer {
   listen(host: string, port: number): Promise<AddressInfo>
-  readonly calls: ReadonlySet<GatewayCall>
+  readonly calls: Iterable<GatewayCall> & { readonly size: number }
   /** Refuses new work, waits for the running calls, stops what is left after `ms`. */
   drain(ms: number): Promise<void>
 }
@@ -55,10 +31,17 @@ const headBytesMax = 16 * 1024
 const slow = { headersMs: 20_000, requestMs: 300_000, checkMs: 5_000, keepAliveMs: 65_000 }
 
 export const createPublicServer = (options: ServerOptions): PublicServer => {
-  const { context, log } = options
-  const calls = new Set<GatewayCall>()
+  const { context } = options
+  const calls = new Roster<GatewayCall>()
   let draining = false
   let onIdle: (() => void) | undefined
+  const serving: ServingParts = {
+    ...options,
+    onOver(call) {
+      calls.delete(call)
+      if (calls.size === 0) onIdle?.()
+    },
+  }
 
   const begin = (request: IncomingMessage, response: ServerResponse): void => {
     if (comesTooLate(request, response)) return void request.resume()
@@ -95,57 +78,8 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
   }
 
   const serve = (call: GatewayCall, site: Site, response: ServerResponse): void => {
-    const leave = site.enter()
     calls.add(call)
-    let over = false
-    const unwatch = options.wheel.watch({
-      get deadline() {
-        return call.stepSince + options.stepMs
-      },
-      expire: () =>
-        finish(new GatewayError("plugin_failed", "Internal error", { cause: `a step of ${call.route.path} hangs` })),
-    })
-    const finish = (error?: unknown): void => {
-      if (over) return
-      over = true
-      unwatch()
-      if (error !== undefined) {
-        call.stopped ??= asGatewayError(error) // a step that hung and goes on later must not begin anything
-        fail(call, site, response, error)
-      }
-      call.done()
-      calls.delete(call)
-      leave()
-      if (calls.size === 0) onIdle?.()
-    }
-    call.client.onGone(() => call.leave())
-    call.compiled.run(call).then(
-      () => {
-        if (!call.billsLater) released(call) // a step may have answered by itself after a hold was made
-        finish()
-      },
-      error => (over ? released(call) : finish(error ?? new Error("rejected with nothing"))),
-    )
-  }
-
-  /** Also of a hold that a step took after its call was over. */
-  const released = (call: GatewayCall): void => {
-    call.release().catch(cause => log.error({ id: call.id, err: cause }, "a hold could not be released"))
-  }
-
-  /** The one place where errors become answers. No head was sent, so nothing is charged. */
-  const fail = (call: GatewayCall, site: Site, response: ServerResponse, thrown: unknown): void => {
-    const error = asGatewayError(thrown)
-    if (error.code === "internal" || error.code === "plugin_failed") options.onPluginError(call.step)
-    released(call)
-    if (error.kind.source === "gateway" && error.code !== "maintenance") {
-      log.error(
-        { id: call.id, route: call.route.path, plugin: call.step, code: error.code, err: error.cause ?? error },
-        "call failed",
-      )
-    }
-    if (response.headersSent) return call.client.cut()
-    refuse(call.request, response, error, site.dialect(call.route.dialect), call)
+    new Serving(call, site, response, serving).start()
   }
 
   const server: Server = createServer({

@@ -15,8 +15,8 @@ export class StreamAnswer implements Answer {
   sent = false
   /** For the wheel: when the head goes out without any content. */
   readonly deadline: number
+  place: number | undefined
   readonly #run: AttemptRun
-  readonly #unwatch: () => void
   #held: Buffer[] = []
   #heldBytes = 0
   /** Translated bytes that wait for the end of the chunk that caused them. */
@@ -27,7 +27,7 @@ export class StreamAnswer implements Answer {
   constructor(run: AttemptRun) {
     this.#run = run
     this.deadline = run.parts.clock.now() + peek.ms
-    this.#unwatch = run.parts.wheel.watch(this)
+    run.parts.wheel.watch(this)
   }
 
   /** After the meter saw it. A throw ends the stream. */
@@ -83,7 +83,7 @@ export class StreamAnswer implements Answer {
   }
 
   close(): void {
-    this.#unwatch()
+    this.#run.parts.wheel.unwatch(this)
   }
 
   #decide(): "failed" | "waiting" | "open" {
@@ -115,7 +115,7 @@ export class StreamAnswer implements Answer {
 
   #open(): void {
     const { call, draft } = this.#run.parts
-    this.#unwatch()
+    this.#run.parts.wheel.unwatch(this)
     this.sent = true
     this.#run.firstToken()
     this.#run.waited()

@@ -3,12 +3,19 @@
 import { Readable } from "node:stream"
 import { type Dispatcher, Pool } from "undici"
 import { type ErrorCode, GatewayError } from "../errors.ts"
+import type { Listed } from "../kit/roster.ts"
 import type { Secret, Vendor } from "../offer.ts"
 import type { Clock, Method } from "../plugin.ts"
 
-/** Absolute deadlines on one coarse timer; the answer of `watch` ends it. */
+/** Absolute deadlines on one coarse timer. */
 export interface Wheel {
-  watch(item: { readonly deadline: number; expire(now: number): void }): () => void
+  watch(item: WheelItem): void
+  unwatch(item: WheelItem): void
+}
+
+export interface WheelItem extends Listed {
+  readonly deadline: number
+  expire(now: number): void
 }
 
 export type Fields = Readonly<Record<string, string | string[] | undefined>>
@@ -104,11 +111,12 @@ export const createUpstream = (options: { connections: number; clock: Clock; whe
 /** One request on its way: undici's handler and the deadline of its present phase. */
 class Exchange implements UpstreamCall, Dispatcher.DispatchHandler {
   deadline: number
+  place: number | undefined
   readonly #request: UpstreamRequest
   readonly #handler: UpstreamHandler
   readonly #clock: Clock
   readonly #totalAt: number
-  readonly #unwatch: () => void
+  readonly #wheel: Wheel
   #controller: Dispatcher.DispatchController | undefined
   #paused = false
   #started = false
@@ -122,7 +130,8 @@ class Exchange implements UpstreamCall, Dispatcher.DispatchHandler {
     this.#clock = options.clock
     this.#totalAt = now + (request.streamed ? timeouts.totalStreamMs : timeouts.totalMs)
     this.deadline = Math.min(this.#totalAt, now + timeouts.firstByteMs)
-    this.#unwatch = options.wheel.watch(this)
+    this.#wheel = options.wheel
+    this.#wheel.watch(this)
   }
 
   start(pool: Pool): UpstreamCall {
@@ -133,12 +142,7 @@ class Exchange implements UpstreamCall, Dispatcher.DispatchHandler {
         method,
         path: prefix + path,
         headers: fields as string[],
-        body:
-          body.length === 0
-            ? null
-            : body.length === 1
-              ? (body[0] as Buffer)
-              : Readable.from(body, { objectMode: false }),
+        body: bodyOf(body),
       },
       this,
     )
@@ -214,8 +218,17 @@ class Exchange implements UpstreamCall, Dispatcher.DispatchHandler {
 
   #finish(): void {
     this.#over = true
-    this.#unwatch()
+    this.#wheel.unwatch(this)
   }
+}
+
+/** A spliced body up to this is copied into one buffer: a stream of its parts costs far more. */
+const copiedBytesMax = 256 * 1024
+
+const bodyOf = (parts: readonly Buffer[]): Buffer | Readable | null => {
+  if (parts.length <= 1) return parts[0] ?? null
+  const bytes = parts.reduce((sum, part) => sum + part.length, 0)
+  return bytes <= copiedBytesMax ? Buffer.concat(parts, bytes) : Readable.from(parts, { objectMode: false })
 }
 
 const prefixes = new Map<string, string>()

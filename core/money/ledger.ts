@@ -101,7 +101,7 @@ class CallHold implements Hold {
     this.micros = micros
     this.#parts = parts
     this.#options = options
-    this.#entry = { id: options.id, member: options.principal, since }
+    this.#entry = { id: options.id, member: options.principal, since, place: undefined }
     parts.running.add(this.#entry)
   }
 

@@ -4,6 +4,7 @@
  */
 
 import { isGatewayError } from "../errors.ts"
+import { type Listed, Roster } from "../kit/roster.ts"
 import type { Clock, Log } from "../plugin.ts"
 
 /** How long a caller waits before it is told that the work goes on in the background. */
@@ -12,7 +13,7 @@ const tickMs = 100
 const firstRetryMs = 100
 const lastRetryMs = 5_000
 
-interface Job {
+interface Job extends Listed {
   readonly what: object
   readonly work: () => Promise<unknown>
   readonly resolve: (value: unknown) => void
@@ -24,7 +25,7 @@ interface Job {
 export class Persistence {
   readonly #clock: Clock
   readonly #log: Log
-  readonly #jobs = new Set<Job>()
+  readonly #jobs = new Roster<Job>()
   #cancel: (() => void) | undefined
   #idle: (() => void)[] = []
 
@@ -52,6 +53,7 @@ export class Persistence {
         giveUpAt,
         retryAt: Number.POSITIVE_INFINITY,
         retryMs: firstRetryMs,
+        place: undefined,
       }
       this.#jobs.add(job)
       this.#cancel ??= this.#clock.after(tickMs, () => this.#tick())

@@ -1,10 +1,11 @@
 /** The open holds of this process: renewed together, on one timer, while the sweeper releases those of dead processes. */
 
+import { type Listed, Roster } from "../kit/roster.ts"
 import type { Clock, Log } from "../plugin.ts"
 import type { MemberRef, Store } from "../state/store.ts"
 import type { MoneyMeters } from "./meters.ts"
 
-export interface RunningHold {
+export interface RunningHold extends Listed {
   readonly id: string
   readonly member: MemberRef
   readonly since: number
@@ -24,8 +25,7 @@ const renewedAtOnce = 500
 
 export class Running {
   readonly #options: RunningOptions
-  /** The oldest first. */
-  readonly #holds = new Map<string, RunningHold>()
+  readonly #holds = new Roster<RunningHold>()
   #cancel: () => void
   #busy = false
 
@@ -39,12 +39,12 @@ export class Running {
   }
 
   add(hold: RunningHold): void {
-    this.#holds.set(hold.id, hold)
+    this.#holds.add(hold)
     this.#options.meters.holds.set(this.#holds.size)
   }
 
   remove(hold: RunningHold): void {
-    if (this.#holds.get(hold.id) === hold) this.#holds.delete(hold.id)
+    this.#holds.delete(hold)
     this.#options.meters.holds.set(this.#holds.size)
   }
 
@@ -62,8 +62,7 @@ export class Running {
     if (this.#busy) return // the store is slow: what is under way comes first
     this.#busy = true
     const { clock, log, meters, store } = this.#options
-    const oldest = this.#holds.values().next().value
-    meters.oldest.set(oldest === undefined ? 0 : (clock.now() - oldest.since) / 1_000)
+    meters.oldest.set(this.#oldestMs(clock.now()) / 1_000)
     try {
       await this.#renew()
       meters.lapsed.add(await store.accounts.sweep())
@@ -74,12 +73,18 @@ export class Running {
     }
   }
 
+  #oldestMs(now: number): number {
+    let oldest = now
+    for (const { since } of this.#holds) oldest = Math.min(oldest, since)
+    return now - oldest
+  }
+
   async #renew(): Promise<void> {
-    const all = [...this.#holds.values()]
+    const all = [...this.#holds]
     for (let from = 0; from < all.length; from += renewedAtOnce) {
       const some = all.slice(from, from + renewedAtOnce)
       const alive = new Set(await this.#options.store.accounts.renew(some))
-      for (const hold of some) if (!alive.has(hold.id) && this.#holds.get(hold.id) === hold) this.#lost(hold)
+      for (const hold of some) if (!alive.has(hold.id) && this.#holds.has(hold)) this.#lost(hold)
     }
   }
 

@@ -1,8 +1,9 @@
 /** Absolute deadlines of many calls on one coarse timer: arming a timer per call would cost more than the call's log line. */
 
+import { type Listed, Roster } from "../kit/roster.ts"
 import type { Clock } from "../plugin.ts"
 
-export interface Watched {
+export interface Watched extends Listed {
   /** Unix milliseconds; `Infinity` = none for now. Read at each scan, so it may change at any time. */
   readonly deadline: number
   /** Called once, at the first scan at or after the deadline; the item is no longer watched then. */
@@ -13,7 +14,7 @@ export interface Watched {
 export class Deadlines {
   readonly #clock: Clock
   readonly #everyMs: number
-  readonly #items = new Set<Watched>()
+  readonly #items = new Roster<Watched>()
   #cancel: (() => void) | undefined
 
   constructor(clock: Clock, everyMs: number) {
@@ -21,11 +22,14 @@ export class Deadlines {
     this.#everyMs = everyMs
   }
 
-  /** The answer ends the watch; calling it again, or after the expiry, does nothing. */
-  watch(item: Watched): () => void {
+  watch(item: Watched): void {
     this.#items.add(item)
     if (this.#cancel === undefined) this.#arm()
-    return () => void this.#items.delete(item)
+  }
+
+  /** Ends the watch; again, or after the expiry, it does nothing. */
+  unwatch(item: Watched): void {
+    this.#items.delete(item)
   }
 
   /** Forgets all items and the timer. */

@@ -104,7 +104,7 @@ export class SqliteAccounts implements Accounts {
 
   async sweep(): Promise<number> {
     this.#windows.sweep()
-    const overdue = this.#holds.overdue(this.#options.now())
+    const overdue = this.#holds.sweep(this.#options.now())
     const lapsed = await Promise.all(overdue.map(({ id, member }) => this.#groups.write(() => this.#lapse(id, member))))
     return lapsed.filter(Boolean).length
   }
@@ -125,7 +125,7 @@ export class SqliteAccounts implements Accounts {
 
   async holds(member: MemberRef) {
     const now = this.#options.now()
-    return [...this.#holds.of(member)].map(({ id, micros, expiresAt }) => ({
+    return this.#holds.of(member).map(({ id, micros, expiresAt }) => ({
       id,
       micros,
       expiresInMs: expiresAt - now,

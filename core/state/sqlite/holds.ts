@@ -9,12 +9,16 @@ export interface OpenHold {
   expiresAt: number
 }
 
+/** Of one member: mostly none or one, so that a list finds it sooner than a table. */
 interface MemberHolds {
   total: number
-  readonly open: Map<string, OpenHold>
+  readonly open: OpenHold[]
 }
 
+const none: readonly OpenHold[] = []
+
 export class Holds {
+  /** A member stays until the next `sweep`: a table that changes with every call costs the garbage collector (`Roster`). */
   readonly #members = new Map<string, MemberHolds>()
 
   total(member: MemberRef): number {
@@ -22,38 +26,43 @@ export class Holds {
   }
 
   find(member: MemberRef, id: string): OpenHold | undefined {
-    return this.#members.get(memberKey(member))?.open.get(id)
+    return this.of(member).find(hold => hold.id === id)
   }
 
-  of(member: MemberRef): Iterable<OpenHold> {
-    return this.#members.get(memberKey(member))?.open.values() ?? []
+  of(member: MemberRef): readonly OpenHold[] {
+    return this.#members.get(memberKey(member))?.open ?? none
   }
 
   add(member: MemberRef, hold: OpenHold): void {
     const key = memberKey(member)
-    const holds = this.#members.get(key) ?? { total: 0, open: new Map<string, OpenHold>() }
-    if (holds.open.size === 0) this.#members.set(key, holds)
-    holds.open.set(hold.id, hold)
+    let holds = this.#members.get(key)
+    if (holds === undefined) {
+      holds = { total: 0, open: [] }
+      this.#members.set(key, holds)
+    }
+    holds.open.push(hold)
     holds.total += hold.micros
   }
 
   /** The hold that ended, `undefined` when it had before. */
   end(member: MemberRef, id: string): OpenHold | undefined {
-    const key = memberKey(member)
-    const holds = this.#members.get(key)
-    const hold = holds?.open.get(id)
-    if (holds === undefined || hold === undefined) return undefined
-    holds.open.delete(id)
+    const holds = this.#members.get(memberKey(member))
+    if (holds === undefined) return undefined
+    const at = holds.open.findIndex(hold => hold.id === id)
+    if (at === -1) return undefined
+    const hold = holds.open[at] as OpenHold
+    const last = holds.open.pop() as OpenHold
+    if (last !== hold) holds.open[at] = last
     holds.total -= hold.micros
-    if (holds.open.size === 0) this.#members.delete(key)
     return hold
   }
 
-  /** Holds past their time. */
-  overdue(now: number): readonly { readonly member: MemberRef; readonly id: string }[] {
+  /** Forgets the members without a hold, and tells the holds that are past their time. */
+  sweep(now: number): readonly { readonly member: MemberRef; readonly id: string }[] {
     const found: { member: MemberRef; id: string }[] = []
     for (const [key, { open }] of this.#members) {
-      for (const { id, expiresAt } of open.values()) if (expiresAt <= now) found.push({ member: memberOf(key), id })
+      if (open.length === 0) this.#members.delete(key)
+      for (const { id, expiresAt } of open) if (expiresAt <= now) found.push({ member: memberOf(key), id })
     }
     return found
   }
