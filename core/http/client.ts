@@ -1,6 +1,7 @@
 /** The client's side of a call: the head and the bytes that go out, and the moment when nobody is there any more. */
 
 import type { ServerResponse } from "node:http"
+import { gather } from "./outbox.ts"
 
 /** Above this the copy would cost more than the second write. */
 const oneWriteMax = 16 * 1024
@@ -63,6 +64,8 @@ export class ClientSide {
   write(chunk: Buffer | string): boolean {
     if (this.#gone) return true
     this.bytesOut += typeof chunk === "string" ? Buffer.byteLength(chunk) : chunk.length
+    const { socket } = this.#response
+    if (socket !== null) gather(socket) // null: pipelined behind another answer
     return this.#response.write(chunk)
   }
 
