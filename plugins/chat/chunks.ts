@@ -16,6 +16,8 @@ export interface ChunkOptions {
   /** The catalog's name: what the client reads. */
   readonly model: string
   readonly includeUsage: boolean
+  /** Sees each chunk as the vendor wrote it. */
+  readonly watch?: ((data: Buffer) => void) | undefined
 }
 
 /** The bytes that go to the client for each event of the vendor's stream. */
@@ -36,6 +38,7 @@ export class ByteChunks {
     }
     if (type === "error" || data.includes(errorKey)) this.#check({ type, data })
     this.#finished ||= finishes(data)
+    this.#options.watch?.(data)
     if (!this.#options.includeUsage && isOnlyUsage(data)) return ""
     this.#model ??= modelBytes(data, this.#options.model)
     return eventOf(this.#model === undefined ? data : renamed(data, this.#model))

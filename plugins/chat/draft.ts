@@ -49,7 +49,7 @@ const streamed = (adapter: Adapter, spoke: ChatSpoke, context: ChatContext, memo
   const stream = spoke.stream?.(context, memo)
   if (stream === undefined) {
     const api = adapter.apis[spoke.api]!
-    const chunks = new ByteChunks({ api, model: model.name, includeUsage })
+    const chunks = new ByteChunks({ api, model: model.name, includeUsage, watch: spoke.watch?.(context) })
     return { push: chunks.push.bind(chunks), end: chunks.end.bind(chunks) }
   }
   const written = (chunks: readonly Readonly<Record<string, unknown>>[]): string =>

@@ -73,8 +73,9 @@ const complete = async (host: Host, call: Call) => {
   return call.exchange(async (target: Target): Promise<Draft> => {
     const adapter = host.adapterOf(target.vendor)
     const vendor = host.catalog.vendors.get(target.vendor)!
-    // Only a translated wire has signatures that the hub's own does not carry.
-    const known = adapter.chat?.stream === undefined ? undefined : await signatures.find(request)
+    // What the hub's own wire carries by itself is not kept, but for reasoning that clients drop.
+    const isKept = adapter.chat?.stream !== undefined || model.rules.reasoning_back === true
+    const known = isKept ? await signatures.find(request) : undefined
     return chatDraft(adapter, request, () => ({
       ...told,
       target,

@@ -28,7 +28,6 @@ export const translatedDraft = async (host: Host, call: Call, target: Target): P
   if (spoke === undefined) throw host.error("internal", "Internal error", { cause: `${adapter.name} has no chat` })
   const id = call.id.replaceAll("-", "")
   const request = chatRequest((await call.body()).json(), model)
-  const signatures = signatureStore(host, call)
   const context: ChatContext = {
     model,
     target,
@@ -37,13 +36,17 @@ export const translatedDraft = async (host: Host, call: Call, target: Target): P
     id: `chatcmpl-${id}`,
     created: Math.floor(host.clock.now() / 1000),
     includeUsage: true,
-    ...(spoke.stream === undefined ? {} : { signatures: await signatures.find(request) }),
-    // By the id under which the next turn will name the call.
-    keep: (toolCallId, signature) => signatures.keep(sentCallId(toolCallId), signature),
+    ...(spoke.stream === undefined ? {} : await kept(signatureStore(host, call), request)),
   }
   const head = { id: `msg_${id}`, model: model.name, estimatedInput: call.find("quote")?.estimated.input ?? 0 }
   return draftOf(request, { adapter, spoke, context, head })
 }
+
+const kept = async (signatures: ReturnType<typeof signatureStore>, request: ChatRequest) => ({
+  signatures: await signatures.find(request),
+  // By the id under which the next turn will name the call.
+  keep: (toolCallId: string, signature: string) => signatures.keep(sentCallId(toolCallId), signature),
+})
 
 interface Way {
   readonly adapter: Adapter

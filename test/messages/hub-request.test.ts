@@ -268,9 +268,12 @@ t.test("words that would change the answer are refused when nobody knows them, n
     [{ output_config: { format: { type: "grammar" } } }, "output_config.format"],
     [{ output_config: { format: { type: "json_schema" } } }, "output_config.format"],
     [{ output_config: { effort: "banana" } }, "output_config.effort"],
+    [{ tool_choice: { type: "any" } }, "tool_choice"],
+    [{ tool_choice: { type: "tool", name: "look" }, tools: [] }, "tool_choice"],
   ]
   for (const [fields, param] of refusals) t.throws(() => requestFor(fields), refused(param), JSON.stringify(fields))
   t.throws(() => requestFor({ stop_sequences: "END" }), { code: "validation_failed" })
+  t.same(requestFor({ tool_choice: { type: "none" } }), requestFor(), "no tools are chosen among none")
   t.same(requestFor({ stop_sequences: null, output_config: { format: null, effort: null } }), requestFor())
 })
 

@@ -25,7 +25,7 @@ t.test("chat", async t => {
     t.match(await answer.json(), { ...chatAnswer, model: "gpt" })
     const [sent] = product.vendor.received
     t.equal(sent?.path, "/v1/chat/completions")
-    t.same(sent?.json(), { model: "vendor-model", messages })
+    t.same(sent?.json(), { model: "vendor-model", messages, thinking_budget: 5 })
     t.equal(sent?.headers.authorization, "Bearer secret-of-the-vendor")
   })
 

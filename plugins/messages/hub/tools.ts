@@ -12,8 +12,11 @@ export interface ChatTools {
 /** @throws GatewayError (400) for tools that only the family's own vendor runs, and for an unknown choice */
 export const chatTools = (request: JsonObject): ChatTools => {
   const tools = list(request.tools).map((tool, at) => functionOf(record(tool), `tools[${at}]`))
-  if (tools.length === 0) return {}
   const choice = record(request.tool_choice)
+  if (tools.length === 0) {
+    if (forced.has(choice.type)) throw refuse("tool_choice", "'tool_choice' needs 'tools' to choose from")
+    return {}
+  }
   return {
     tools,
     ...(isObject(request.tool_choice) ? { tool_choice: choiceOf(choice) } : {}),
@@ -38,6 +41,7 @@ const functionOf = ({ type, name, description, input_schema, strict }: JsonObjec
   }
 }
 
+const forced: ReadonlySet<unknown> = new Set(["any", "tool"])
 const modes: Readonly<Record<string, string>> = { auto: "auto", any: "required", none: "none" }
 
 const choiceOf = ({ type, name }: JsonObject): unknown => {

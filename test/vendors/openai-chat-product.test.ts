@@ -1,0 +1,97 @@
+/** The official OpenAI client in front of a model that wants its reasoning back, through the whole gateway. */
+import OpenAI from "openai"
+import t, { type Test } from "tap"
+import { testKey } from "../../core/testing.ts"
+import { json, openProduct } from "../fixtures/product.ts"
+
+const price = { input: "1000 per 1M tokens", output: "2000 per 1M tokens" }
+const model = (more: object = {}) => ({
+  type: "llm",
+  targets: [{ vendor: "openai", model: "thinker-1" }],
+  max_output: 1000,
+  messages: true,
+  price,
+  ...more,
+})
+const catalog = { models: { thinker: model({ rules: { reasoning_back: true } }), plain: model() } }
+
+const open = async (t: Test) => {
+  const product = await openProduct(t, { catalog })
+  return { product, client: new OpenAI({ apiKey: testKey, baseURL: product.url, maxRetries: 0 }) }
+}
+
+const question = { role: "user", content: "How is the weather in Seoul?" } as const
+const weather = { type: "function", function: { name: "weather", parameters: { type: "object" } } } as const
+const call = { id: "call_0_1", type: "function", function: { name: "weather", arguments: "{}" } } as const
+/** What a client that knows no reasoning sends back. */
+const history = [
+  question,
+  { role: "assistant", content: null, tool_calls: [call] },
+  { role: "tool", tool_call_id: call.id, content: "rain" },
+] as const
+const usage = { prompt_tokens: 10, completion_tokens: 20, total_tokens: 30 }
+const answered = (message: object) => ({
+  id: "a",
+  object: "chat.completion",
+  choices: [{ index: 0, message: { role: "assistant", ...message }, finish_reason: "tool_calls" }],
+  usage,
+})
+const whole = answered({ content: "", reasoning_content: "I must look.", tool_calls: [call] })
+const chunk = (delta: object, more: object = {}) => ({
+  id: "a",
+  object: "chat.completion.chunk",
+  choices: [{ index: 0, delta, finish_reason: null, ...more }],
+})
+const streamed = [
+  chunk({ role: "assistant", content: null, reasoning_content: "I must" }),
+  chunk({ reasoning_content: " look." }),
+  chunk({ tool_calls: [{ index: 0, ...call }] }),
+  chunk({ tool_calls: [{ index: 0, function: { arguments: "" } }] }),
+  chunk({}, { finish_reason: "tool_calls" }),
+  { id: "a", choices: [], usage },
+]
+
+type Sent = { readonly messages: readonly { readonly reasoning_content?: string }[] }
+
+for (const stream of [false, true]) {
+  t.test(`bug 45: reasoning survives a client that drops it, ${stream ? "streamed" : "whole"}`, async t => {
+    const { product, client } = await open(t)
+    const sent = (at: number) => product.vendor.received[at]?.json() as Sent
+    product.vendor.answer = (_, response) => {
+      if (!stream) return json(response, 200, whole)
+      response.writeHead(200, { "content-type": "text/event-stream" })
+      response.end([...streamed.map(one => JSON.stringify(one)), "[DONE]"].map(one => `data: ${one}\n\n`).join(""))
+    }
+    const ask = async (model: string, messages: readonly object[]) => {
+      const asked = { model, messages: messages as [], tools: [weather] }
+      if (stream) await client.chat.completions.stream(asked).finalChatCompletion()
+      else await client.chat.completions.create(asked)
+    }
+    await ask("thinker", [question])
+    await ask("thinker", history)
+    t.equal(sent(1).messages[1]?.reasoning_content, "I must look.")
+    const own = { ...history[1], reasoning_content: "My own words." }
+    await ask("thinker", [question, own, history[2]])
+    t.equal(sent(2).messages[1]?.reasoning_content, "My own words.", "what the client sends is not touched")
+    await ask("thinker", [question, { ...history[1], tool_calls: [{ ...call, id: "another" }] }, history[2]])
+    t.equal(sent(3).messages[1]?.reasoning_content, undefined, "nothing is known of that call")
+    await ask("plain", history)
+    t.equal(sent(4).messages[1]?.reasoning_content, undefined, "a model that does not want it gets none")
+  })
+}
+
+t.test("an answer without reasoning, without a tool or with a reasoning that is too long keeps nothing", async t => {
+  const { product, client } = await open(t)
+  const answers = [
+    answered({ content: "", tool_calls: [call] }),
+    answered({ content: "Rain.", reasoning_content: "I know." }),
+    answered({ content: "", reasoning_content: "x".repeat(70_000), tool_calls: [call] }),
+  ]
+  for (const answer of answers) {
+    product.vendor.answer = (_, response) => json(response, 200, answer)
+    await client.chat.completions.create({ model: "thinker", messages: [question], tools: [weather] })
+    await client.chat.completions.create({ model: "thinker", messages: history as never, tools: [weather] })
+    const { messages } = product.vendor.received.at(-1)!.json() as Sent
+    t.equal(messages[1]?.reasoning_content, undefined)
+  }
+})
