@@ -39,7 +39,7 @@ export interface GatewayProcess {
 
 export const memberKey = (number: number): string => `tg_process_test_key_${String(number).padStart(4, "0")}`
 
-const pipeline = [
+export const processPlugins: readonly unknown[] = [
   "metrics",
   "access-log",
   "edge",
@@ -75,7 +75,7 @@ export const processGateway = (change: Tree = {}): Tree => ({
   shutdown: "10s",
   catalog: "./catalog.yaml",
   vendors: vendorsAt("https://sandbox.invalid"),
-  plugins: pipeline,
+  plugins: processPlugins,
   endpoints: "all",
   bootstrap: organisation({ alice: { credits: 1_000_000, keys: [memberKey(1)] } }),
   ...change,

@@ -1,9 +1,10 @@
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import t from "tap"
 import { openSqlite } from "../../core/state/sqlite.ts"
 import type { Balance } from "../../core/state/store.ts"
 import { dayOf, life } from "../fixtures/store-contract.ts"
-import { type GatewayProcess, memberKey, type Site } from "./gateway-process.ts"
+import { type GatewayProcess, memberKey, processPlugins, type Site } from "./gateway-process.ts"
 import { ledgerFindings, right, serve, siteOf } from "./serve.ts"
 
 const streams = 200
@@ -83,6 +84,37 @@ t.test("streams that outlast the time to stop end with an error event and are ch
   t.equal(balance.held, 0)
   t.same(await ledgerFindings(site), right)
 })
+
+/** Throws, or rejects, where no call waits for it. */
+const stray = `export default {
+  name: "stray",
+  api: 1,
+  setup: host => host.use({
+    run: (call, next) => {
+      const mode = call.headers["x-stray"]
+      if (mode === "throw") setTimeout(() => { throw new Error("nobody catches this") }, 10)
+      if (mode === "reject") setTimeout(() => void Promise.reject(new Error("nobody catches this")), 10)
+      return next()
+    },
+  }),
+}
+`
+
+for (const mode of ["throw", "reject"]) {
+  t.test(`a plugin that fails outside any call (${mode}) ends the process with 1, after a drain`, async t => {
+    const site = siteOf(t, { shutdown: "60s", plugins: ["./stray.mjs", ...processPlugins] })
+    writeFileSync(join(site.folder, "stray.mjs"), stray)
+    const gateway = await serve(t, site)
+    const { id, rest } = await open(gateway, 40)
+    await fetch(`${gateway.url}/models/`, { headers: { "x-stray": mode } })
+    t.match(await rest, /data: \[DONE\]\n\n$/, "the stream that was under way came to its end")
+    t.equal(await gateway.ended, 1)
+    t.match(gateway.complaints.join("\n"), /nobody catches this.*draining, then ending/)
+    const { balance, charged } = await afterwards(site)
+    t.ok(charged.has(id))
+    t.equal(balance.held, 0)
+  })
+}
 
 t.test("a second signal does not wait", async t => {
   const gateway = await serve(t, siteOf(t, { shutdown: "60s" }))

@@ -29,28 +29,15 @@ const bent: readonly ((path: string) => string)[] = [
   path => path.toUpperCase(),
 ]
 
+/** A path that the pattern takes. */
+const filled = (pattern: string): string => pattern.replace(/\{\w+\}/g, "x:generateContent")
+
 t.test("no route does anything without a key, however it is spelled", async t => {
   const gateway = await testGateway()
   t.teardown(() => gateway.close())
   const { host } = new URL(gateway.gateway.url)
-  const paths = [
-    "/chat/completions/",
-    "/responses/",
-    "/embeddings/",
-    "/rerank/",
-    "/guard/",
-    "/models/",
-    "/models/test-chat/",
-    "/credits/",
-    "/usage/",
-    "/keys/revoke/",
-    "/vendor-a/v1/messages/",
-    "/vendor-a/v1/messages/count_tokens/",
-    "/vendor-a/v1/models/",
-    "/vendor-b/v1beta/models/",
-    "/vendor-b/v1beta/models/x:generateContent/",
-    "/vendor-c/search/",
-  ]
+  const paths = new Set(gateway.gateway.routes.map(({ path }) => filled(path)))
+  t.ok(paths.size > 15, `${paths.size} paths of the router`)
   for (const path of paths) {
     for (const method of ["GET", "POST", "PUT", "DELETE", "HEAD"]) {
       const client = await rawClient(t, gateway.gateway.url)
@@ -94,14 +81,14 @@ t.test("a key that is no key opens nothing", async t => {
   }
 })
 
-t.test("5,000 random paths, methods, models and fields make no series", async t => {
+t.test("50,000 random paths, methods, models and fields make no series", async t => {
   const seed = Math.floor(Math.random() * 2 ** 31)
   t.comment(`seed ${seed}`)
   const random = randomOf(seed)
   const word = (): string => Math.floor(random() * 2 ** 52).toString(36)
   const relay = await openRelay(t, answering({ body: wires.messages.whole }))
   const series = async (): Promise<number> =>
-    (await relay.metrics()).split("\n").filter(line => line !== "" && !line.startsWith("#")).length
+    (await relay.metrics()).split("\n").filter(line => line.startsWith("tollgate_")).length
   const methods = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "BREW", "PROPFIND"]
   const send = async (count: number): Promise<void> => {
     const client = await rawClient(t, relay.url)
@@ -120,8 +107,8 @@ t.test("5,000 random paths, methods, models and fields make no series", async t 
   await ask(relay.url + wires.messages.path(false), wires.messages.request(false))
   for (let round = 0; round < 3; round += 1) await send(500) // the sampled histograms of steps are there then
   const before = await series()
-  for (let round = 0; round < 7; round += 1) await send(500)
+  for (let round = 0; round < 97; round += 1) await send(500)
   const after = await series()
-  t.ok(after <= before + 12, `${before} series became ${after}`)
+  t.equal(after, before, "the series of the process itself (kinds of collections) are not ours")
   t.match(await relay.balance(), { held: 0 })
 })
