@@ -19,7 +19,7 @@ import type { MemoryWindows } from "../windows.ts"
 import { Book } from "./book.ts"
 import type { Freshness } from "./freshness.ts"
 import type { Groups } from "./groups.ts"
-import { Holds } from "./holds.ts"
+import { Holds, type MemberHolds } from "./holds.ts"
 
 /** The window that holds are counted in. */
 const reservations = "reservations"
@@ -68,16 +68,17 @@ export class SqliteAccounts implements Accounts {
     checkMicros(micros, least)
     // While nothing can be written, a call could not be charged.
     if (!this.#groups.up) throw storeUnavailable(new Error("The store takes no writes"))
-    const open = this.#holds.find(member, id)
+    const holds = this.#holds.of(member)
+    const open = holds.find(id)
     if (open !== undefined) return { state: "held", micros: open.micros }
-    const { available } = this.#balance(member)
+    const { available } = this.#balance(member, holds)
     if (available < least) return { state: "exhausted" }
     if (request.reservations !== undefined) {
       const { allowed } = this.#windows.hitNow(reservations, member, request.reservations)
       if (!allowed) return { state: "reservations_exceeded" }
     }
     const held = Math.min(micros, available)
-    this.#holds.add(member, { id, micros: held, expiresAt: this.#options.now() + this.#options.holdLifeMs })
+    holds.add({ id, micros: held, expiresAt: this.#options.now() + this.#options.holdLifeMs })
     return { state: "held", micros: held }
   }
 
@@ -85,7 +86,7 @@ export class SqliteAccounts implements Accounts {
     const expiresAt = this.#options.now() + this.#options.holdLifeMs
     const renewed: string[] = []
     for (const { id, member } of holds) {
-      const hold = this.#holds.find(member, id)
+      const hold = this.#holds.of(member).find(id)
       if (hold === undefined) continue
       hold.expiresAt = expiresAt
       renewed.push(id)
@@ -99,7 +100,7 @@ export class SqliteAccounts implements Accounts {
   }
 
   async release(id: string, member: MemberRef): Promise<void> {
-    this.#holds.end(member, id)
+    this.#holds.of(member).end(id)
   }
 
   async sweep(): Promise<number> {
@@ -125,7 +126,7 @@ export class SqliteAccounts implements Accounts {
 
   async holds(member: MemberRef) {
     const now = this.#options.now()
-    return this.#holds.of(member).map(({ id, micros, expiresAt }) => ({
+    return this.#holds.of(member).open.map(({ id, micros, expiresAt }) => ({
       id,
       micros,
       expiresInMs: expiresAt - now,
@@ -153,11 +154,11 @@ export class SqliteAccounts implements Accounts {
     }
   }
 
-  #balance(member: MemberRef): Balance {
+  #balance(member: MemberRef, holds = this.#holds.of(member)): Balance {
     const account = read(() => this.#book.read(member))
     if (account === undefined) return { granted: 0, available: 0, held: 0, spent: 0 }
     const { granted, spent } = account
-    const held = this.#holds.total(member)
+    const held = holds.total
     return { granted, available: granted - spent - held, held, spent }
   }
 
@@ -165,8 +166,9 @@ export class SqliteAccounts implements Accounts {
 
   #charge({ id, member, micros, detail }: ChargeRequest): ChargeAnswer {
     const account = this.#book.account(member)
-    const own = this.#holds.find(member, id)?.micros ?? 0
-    const available = account.granted - account.spent - this.#holds.total(member) + own
+    const holds = this.#holds.of(member)
+    const own = holds.find(id)?.micros ?? 0
+    const available = account.granted - account.spent - holds.total + own
     const charged = Math.min(micros, available)
     const shortfall = micros - charged
     const at = this.#options.now()
@@ -180,7 +182,7 @@ export class SqliteAccounts implements Accounts {
       reason: null,
     } as const
     const added = this.#book.append(account, row)
-    this.#end(id, member) // also for a repeated id: whatever stands under it must not stay held
+    this.#end(id, holds) // also for a repeated id: whatever stands under it must not stay held
     if (!added) return this.#repeated(account.id, id)
     account.spent += charged
     this.#book.addUsage(account, usageKey(this.#day(at), detail), quantities(charged, detail.usage))
@@ -193,9 +195,10 @@ export class SqliteAccounts implements Accounts {
   }
 
   #lapse(id: string, member: MemberRef): boolean {
-    const hold = this.#holds.find(member, id)
+    const holds = this.#holds.of(member)
+    const hold = holds.find(id)
     if (hold === undefined || hold.expiresAt > this.#options.now()) return false
-    this.#end(id, member)
+    this.#end(id, holds)
     return this.#book.append(this.#book.account(member), plain("lapse", id, this.#options.now(), 0, null))
   }
 
@@ -219,9 +222,9 @@ export class SqliteAccounts implements Accounts {
     if (this.#book.append(account, plain("grant", id, this.#options.now(), micros, reason))) account.granted += micros
   }
 
-  #end(id: string, member: MemberRef): void {
-    const hold = this.#holds.end(member, id)
-    if (hold !== undefined) this.#groups.undo(() => this.#holds.add(member, hold))
+  #end(id: string, holds: MemberHolds): void {
+    const hold = holds.end(id)
+    if (hold !== undefined) this.#groups.undo(() => holds.add(hold))
   }
 }
 

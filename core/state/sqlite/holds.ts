@@ -9,52 +9,45 @@ export interface OpenHold {
   expiresAt: number
 }
 
-/** Of one member: mostly none or one, so that a list finds it sooner than a table. */
-interface MemberHolds {
-  total: number
-  readonly open: OpenHold[]
-}
+/** The open holds of one member: mostly none or one, so that a list finds it sooner than a table. */
+export class MemberHolds {
+  readonly open: OpenHold[] = []
+  total = 0
 
-const none: readonly OpenHold[] = []
-
-export class Holds {
-  /** A member stays until the next `sweep`: a table that changes with every call costs the garbage collector (`Roster`). */
-  readonly #members = new Map<string, MemberHolds>()
-
-  total(member: MemberRef): number {
-    return this.#members.get(memberKey(member))?.total ?? 0
+  find(id: string): OpenHold | undefined {
+    return this.open.find(hold => hold.id === id)
   }
 
-  find(member: MemberRef, id: string): OpenHold | undefined {
-    return this.of(member).find(hold => hold.id === id)
-  }
-
-  of(member: MemberRef): readonly OpenHold[] {
-    return this.#members.get(memberKey(member))?.open ?? none
-  }
-
-  add(member: MemberRef, hold: OpenHold): void {
-    const key = memberKey(member)
-    let holds = this.#members.get(key)
-    if (holds === undefined) {
-      holds = { total: 0, open: [] }
-      this.#members.set(key, holds)
-    }
-    holds.open.push(hold)
-    holds.total += hold.micros
+  add(hold: OpenHold): void {
+    this.open.push(hold)
+    this.total += hold.micros
   }
 
   /** The hold that ended, `undefined` when it had before. */
-  end(member: MemberRef, id: string): OpenHold | undefined {
-    const holds = this.#members.get(memberKey(member))
-    if (holds === undefined) return undefined
-    const at = holds.open.findIndex(hold => hold.id === id)
+  end(id: string): OpenHold | undefined {
+    const at = this.open.findIndex(hold => hold.id === id)
     if (at === -1) return undefined
-    const hold = holds.open[at] as OpenHold
-    const last = holds.open.pop() as OpenHold
-    if (last !== hold) holds.open[at] = last
-    holds.total -= hold.micros
+    const hold = this.open[at] as OpenHold
+    const last = this.open.pop() as OpenHold
+    if (last !== hold) this.open[at] = last
+    this.total -= hold.micros
     return hold
+  }
+}
+
+export class Holds {
+  /** A member stays until the next sweep: a table that changes with every call costs the garbage collector (`Roster`). */
+  readonly #members = new Map<string, MemberHolds>()
+
+  /** Good until the event loop turns: a sweep may forget it then. */
+  of(member: MemberRef): MemberHolds {
+    const key = memberKey(member)
+    let holds = this.#members.get(key)
+    if (holds === undefined) {
+      holds = new MemberHolds()
+      this.#members.set(key, holds)
+    }
+    return holds
   }
 
   /** Forgets the members without a hold, and tells the holds that are past their time. */
