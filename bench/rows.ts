@@ -119,7 +119,7 @@ const offers = async (gateway: Gateway): Promise<boolean> =>
   (await send(gateway, { shape: "first", connections: 1, seconds: 0.01, chat: true })).failed === 0
 
 const latencyRow = async (stage: Stage, kind: StoreKind, shape: Shape, seconds: number): Promise<Measured> => {
-  const sides = [await stage.gateway(kind), await stage.direct()]
+  const sides = [await stage.gateway(kind), await stage.direct(), await stage.bare()]
   const wish = { shape, connections: 1, seconds }
   for (const side of sides) await good(side, { ...wish, connections: 64, seconds: warmSeconds })
   const times = await inTurns(sides, async side => {

@@ -44,6 +44,12 @@ export const refuse = (
 /** Connections that end with the answer under way. */
 const ending = new WeakSet<object>()
 
+/** The answer to come is the last of its connection: who sent something ambiguous may have meant the next bytes otherwise. */
+export const endsConnection = (request: IncomingMessage, response: ServerResponse): void => {
+  response.shouldKeepAlive = false
+  ending.add(request.socket)
+}
+
 /** Behind the last request of a connection node parses on; nobody would read the answer, and somebody would pay it. */
 export const comesTooLate = ({ socket }: IncomingMessage, { shouldKeepAlive }: ServerResponse): boolean => {
   if (ending.has(socket)) return true

@@ -8,7 +8,7 @@ import { Roster } from "../kit/roster.ts"
 import { type CallContext, GatewayCall } from "./call.ts"
 import { frontCheck } from "./front-check.ts"
 import { plain } from "./plain.ts"
-import { comesTooLate, refuse, refuseSocket } from "./refuse.ts"
+import { comesTooLate, endsConnection, refuse, refuseSocket } from "./refuse.ts"
 import { Serving, type ServingParts, type Site } from "./serving.ts"
 
 export interface ServerOptions extends Omit<ServingParts, "onOver"> {
@@ -46,7 +46,10 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
   const begin = (request: IncomingMessage, response: ServerResponse): void => {
     if (comesTooLate(request, response)) return void request.resume()
     const refusal = frontCheck(request) ?? (draining ? drainRefusal() : undefined)
-    if (refusal !== undefined) return stray(request, response, refusal)
+    if (refusal !== undefined) {
+      endsConnection(request, response)
+      return stray(request, response, refusal)
+    }
     const site = options.site()
     const found = site.match(request.method as string, pathOf(request.url as string))
     if (found === undefined) return stray(request, response, new GatewayError("not_found", "Not found"))

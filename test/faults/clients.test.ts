@@ -58,6 +58,30 @@ t.test("ambiguous and malformed requests", async t => {
   t.equal(await relay.spent(), 0)
 })
 
+t.test("an ambiguous request without a body ends its connection too; an unknown path does not", async t => {
+  const relay = await openRelay(t, good)
+  const get = (target: string, ...fields: readonly string[]): string =>
+    [`GET ${target} HTTP/1.1`, ...fields, "", ""].join("\r\n")
+  for (const ambiguous of [
+    get("//v1/gateway/models/", ...usual),
+    get("/v1/gateway/models/", ...usual, "host: other"),
+  ]) {
+    const client = await rawClient(t, relay.url)
+    client.write(ambiguous + second)
+    const text = await client.closed
+    t.match(text, /^HTTP\/1\.1 400 /)
+    t.match(text, /connection: close/i)
+    t.equal(text.match(/HTTP\/1\.1 \d{3}/g)?.length, 1)
+  }
+  const client = await rawClient(t, relay.url)
+  client.write(get("/nowhere", ...usual) + get("/elsewhere", ...usual, "connection: close"))
+  t.same(
+    [...(await client.closed).matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => status),
+    ["404", "404"],
+  )
+  t.equal(await relay.spent(), 0)
+})
+
 t.test("a request behind the last one of its connection is neither answered nor paid", async t => {
   const relay = await openRelay(t, good)
   const client = await rawClient(t, relay.url)
