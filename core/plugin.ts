@@ -195,11 +195,20 @@ export interface Outcome {
   readonly usage?: Usage
   readonly source: UsageSource
   readonly billedMicros?: number
+  /** The client left and the vendor is read on: what the call comes to, when that has ended. Never rejects. */
+  readonly later?: Promise<Billed>
   readonly bytesOut: number
   readonly firstByteMs?: number
   /** Time spent waiting for the vendor. */
   readonly upstreamMs: number
   readonly streamed: boolean
+}
+
+/** What one call came to: nothing, when `source` is `none`. */
+export interface Billed {
+  readonly usage?: Usage
+  readonly source: UsageSource
+  readonly micros?: number
 }
 
 /** A read-only copy of the upstream's bytes, before any translation. */

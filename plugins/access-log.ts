@@ -1,6 +1,14 @@
 /** One line per call: who asked for what, how it ended, what it cost, and where the time went. */
 
-import { asGatewayError, type Call, type GatewayError, type Host, type Outcome, type Plugin } from "../core/index.ts"
+import {
+  asGatewayError,
+  type Billed,
+  type Call,
+  type GatewayError,
+  type Host,
+  type Outcome,
+  type Plugin,
+} from "../core/index.ts"
 
 /** A client's own id is for its own searches: cut, never trusted. */
 const clientIdMax = 128
@@ -16,6 +24,9 @@ export default {
         try {
           const outcome = await next()
           host.log.info(lineOf(call, outcome, since(started)), "call")
+          void outcome.later?.then(billed => {
+            if (billed.source !== "none") host.log.info(laterLine(call, billed), "billed after its client left")
+          })
           return outcome
         } catch (thrown) {
           logRefusal(host, call, asGatewayError(thrown), since(started))
@@ -59,6 +70,8 @@ const lineOf = (call: Call, outcome: Outcome, ms: number) => ({
   streamed: outcome.streamed,
   ms,
 })
+
+const laterLine = (call: Call, { usage, source, micros }: Billed) => ({ ...callFields(call), usage, source, micros })
 
 /** The client's own mistakes are news about the client; all else is news about us or a vendor. */
 const logRefusal = (host: Host, call: Call, error: GatewayError, ms: number): void => {

@@ -145,11 +145,12 @@ class TargetMeters {
     this.#duration = meters.upstreamDurations.child(this.#vendor, operation)
   }
 
-  count({ attempts, end, streamed, usage }: Outcome): void {
+  count({ attempts, end, streamed, usage, later }: Outcome): void {
     this.#endOf(end).add() // the attempts before the last one were counted as they failed
     this.#duration.observe((attempts.at(-1)?.ms ?? 0) / 1000)
     if (streamed) this.#meters.streamsEnded.child(this.#vendor, end).add()
-    if (usage !== undefined) for (const type of tokenTypes) this.#count(type, tokenCounts[type](usage))
+    this.#used(usage)
+    void later?.then(billed => this.#used(billed.usage))
   }
 
   #endOf(end: Outcome["end"]) {
@@ -158,6 +159,10 @@ class TargetMeters {
     const child = this.#meters.upstreamRequests.child(this.#vendor, this.#model, end)
     this.#ends.set(end, child)
     return child
+  }
+
+  #used(usage: Usage | undefined): void {
+    if (usage !== undefined) for (const type of tokenTypes) this.#count(type, tokenCounts[type](usage))
   }
 
   #count(type: TokenType, tokens: number): void {

@@ -4,7 +4,7 @@
  */
 
 import { GatewayError } from "../errors.ts"
-import type { Attempt, Outcome } from "../plugin.ts"
+import type { Attempt, Billed, Outcome } from "../plugin.ts"
 import {
   type Answer,
   type AttemptParts,
@@ -15,7 +15,6 @@ import {
   unreadable,
 } from "./answer.ts"
 import type { UpstreamEnd } from "./billing.ts"
-import type { Billed } from "./call.ts"
 import { accepts, type Decoding, decoding, isIdentity } from "./decoding.ts"
 import type { Drain } from "./drains.ts"
 import { ErrorAnswer } from "./error-answer.ts"
@@ -43,6 +42,7 @@ export class AttemptRun implements UpstreamHandler {
   readonly #sentAt = performance.now()
   readonly #stop = (error: GatewayError): void => void this.broken(error, "cancelled")
   #resolve!: (result: Result) => void
+  #bringLater: ((billed: Billed) => void) | undefined
   #answer: Answer | undefined
   #error: ErrorAnswer | undefined
   #decoding: Decoding | undefined
@@ -202,7 +202,10 @@ export class AttemptRun implements UpstreamHandler {
     if (this.#drain === undefined) return void this.#cancel()
     call.billsLater = true
     this.upstream?.resume()
-    this.#resolve({ outcome: this.#outcome({ source: "none" }, "abandoned") })
+    const later = new Promise<Billed>(resolve => {
+      this.#bringLater = resolve
+    })
+    this.#resolve({ outcome: this.#outcome({ source: "none" }, "abandoned", later) })
   }
 
   /** Reading on would cost more than it tells: what was seen is billed. */
@@ -237,6 +240,7 @@ export class AttemptRun implements UpstreamHandler {
   failed(failure: Omit<Failure, "attempt">): void {
     if (!this.#close()) return
     this.waited()
+    this.#bringLater?.({ source: "none" })
     if (this.detached) void this.parts.call.release().finally(() => this.#drain?.end())
     this.#resolve({ failure: { ...failure, attempt: this.attempt(failure.error) } })
   }
@@ -244,6 +248,7 @@ export class AttemptRun implements UpstreamHandler {
   finish(billed: Billed, end: Outcome["end"]): void {
     this.#close()
     this.#drain?.end()
+    this.#bringLater?.(billed)
     this.#resolve({ outcome: this.#outcome(billed, end) })
   }
 
@@ -306,7 +311,7 @@ export class AttemptRun implements UpstreamHandler {
       : { vendor: vendor.name, secret: secret.name, status, ms, error: error.code }
   }
 
-  #outcome(billed: Billed, end: Outcome["end"]): Outcome {
+  #outcome(billed: Billed, end: Outcome["end"], later?: Promise<Billed>): Outcome {
     const { call, target, before } = this.parts
     const outcome: { -readonly [K in keyof OutcomeFields]: OutcomeFields[K] } = {
       end,
@@ -320,6 +325,7 @@ export class AttemptRun implements UpstreamHandler {
     }
     if (billed.usage !== undefined) outcome.usage = billed.usage
     if (billed.micros !== undefined) outcome.billedMicros = billed.micros
+    if (later !== undefined) outcome.later = later
     if (this.#firstByteMs !== undefined) outcome.firstByteMs = this.#firstByteMs
     return makeOutcome(outcome)
   }

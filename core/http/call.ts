@@ -5,8 +5,7 @@ import type { Duplex } from "node:stream"
 import type { UsageReport } from "../adapter.ts"
 import { GatewayError } from "../errors.ts"
 import type { Target, Usage } from "../offer.ts"
-import type { Bill, Billing, Call, Draft, Facts, Outcome, Watcher } from "../plugin.ts"
-import type { UsageSource } from "../state/store.ts"
+import type { Bill, Billed, Billing, Call, Draft, Facts, Outcome, Watcher } from "../plugin.ts"
 import { billFor, type UpstreamEnd } from "./billing.ts"
 import { type ByteBudget, receiveBody, type ScannedBody } from "./body.ts"
 import { callId } from "./call-id.ts"
@@ -24,13 +23,6 @@ export interface CallContext {
   /** The most that a body may have when no step says otherwise. */
   readonly bodyMaxBytes: number
   onUsageMissing(call: GatewayCall, target: Target): void
-}
-
-/** What one bill came to. */
-export interface Billed {
-  readonly usage?: Usage
-  readonly source: UsageSource
-  readonly micros?: number
 }
 
 const unbilled: Billed = { source: "none" }

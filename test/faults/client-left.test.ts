@@ -62,7 +62,16 @@ for (const wire of allWires) {
     t.equal(await relay.spent(), goodMicros)
     const line = relay.lines.find(line => line.msg === "call")
     t.match(line, { outcome: "abandoned", status: 200 })
-    t.match(await relay.metrics(), `tollgate_streams_ended_total{vendor="${wire.adapter}",how="abandoned"} 1`)
+    const metrics = await relay.metrics()
+    t.match(metrics, `tollgate_streams_ended_total{vendor="${wire.adapter}",how="abandoned"} 1`)
+    for (const [type, tokens] of [
+      ["input", 10],
+      ["output", 20],
+    ]) {
+      t.match(metrics, new RegExp(`^tollgate_tokens_total\\{.*type="${type}"\\} ${tokens}$`, "m"))
+    }
+    const later = relay.lines.find(({ msg }) => msg === "billed after its client left")
+    t.match(later, { id: line?.id, micros: goodMicros, source: "vendor", usage: { input: 10, output: 20 } })
   })
 
   t.test(`${wire.name}: mid-stream with cancel, the vendor is cut off and what was seen is paid`, async t => {
