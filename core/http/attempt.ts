@@ -51,6 +51,8 @@ export class AttemptRun implements UpstreamHandler {
   #waited = false
   #seen: Promise<void> | undefined
   #billed: Billed = { source: "none" }
+  /** What broke an answer that was under way. */
+  #cause: GatewayError | undefined
   #over = false
 
   constructor(parts: AttemptParts) {
@@ -222,6 +224,7 @@ export class AttemptRun implements UpstreamHandler {
     if (this.#over) return
     this.upstream?.abort()
     if (!this.detached && this.#answer?.sent !== true) return this.failed({ error })
+    this.#cause = error
     this.#close()
     if (error.code === "plugin_failed") this.parts.onPluginFailed(error.cause)
     const billed = await this.bill(end)
@@ -317,7 +320,7 @@ export class AttemptRun implements UpstreamHandler {
       end,
       status: call.client.headSent ? this.status : clientLeft,
       target,
-      attempts: [...before, this.attempt()],
+      attempts: [...before, this.attempt(this.#cause)],
       source: billed.source,
       bytesOut: call.client.bytesOut,
       upstreamMs: call.upstreamMs,
