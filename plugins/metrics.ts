@@ -122,7 +122,7 @@ export const labelOf = ({ end, status, attempts }: Outcome): ErrorLabel | undefi
   if (end === "delivered") return undefined
   const code = attempts.at(-1)?.error
   if (code !== undefined) return errorTable[code].label
-  if (end === "broken") return "vendor_connect"
+  if (end === "broken") return "vendor_5xx"
   if (status === 429) return "vendor_rate_limited"
   return status < 500 ? "vendor_4xx" : "vendor_5xx"
 }

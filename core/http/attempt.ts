@@ -18,6 +18,7 @@ import type { UpstreamEnd } from "./billing.ts"
 import { accepts, type Decoding, decoding, isIdentity } from "./decoding.ts"
 import type { Drain } from "./drains.ts"
 import { ErrorAnswer } from "./error-answer.ts"
+import { errorOf } from "./failure.ts"
 import { Meter } from "./meter.ts"
 import { makeOutcome, type OutcomeFields } from "./outcome.ts"
 import { StreamAnswer } from "./stream-answer.ts"
@@ -316,11 +317,12 @@ export class AttemptRun implements UpstreamHandler {
 
   #outcome(billed: Billed, end: Outcome["end"], later?: Promise<Billed>): Outcome {
     const { call, target, before } = this.parts
+    const { fault } = this.meter
     const outcome: { -readonly [K in keyof OutcomeFields]: OutcomeFields[K] } = {
       end,
       status: call.client.headSent ? this.status : clientLeft,
       target,
-      attempts: [...before, this.attempt(this.#cause)],
+      attempts: [...before, this.attempt(this.#cause ?? (fault && errorOf(fault)))],
       source: billed.source,
       bytesOut: call.client.bytesOut,
       upstreamMs: call.upstreamMs,

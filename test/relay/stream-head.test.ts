@@ -50,7 +50,9 @@ for (const wire of allWires) {
           t.equal(relay.second.requests.length, 0)
           const reported = wire.adapter === "anthropic" ? 10_000 + 2_000 : 0
           t.equal(await relay.spent(), reported, "what the vendor reported before it broke")
-          t.match(await relay.metrics(), `tollgate_streams_ended_total{vendor="${wire.adapter}",how="broken"} 1`)
+          const metrics = await relay.metrics()
+          t.match(metrics, `tollgate_streams_ended_total{vendor="${wire.adapter}",how="broken"} 1`)
+          t.match(metrics, /^tollgate_errors_total\{.*error_type="vendor_overloaded"\} 1$/m)
         })
       }
     },
