@@ -251,6 +251,8 @@ export interface StreamDraft extends DraftBase {
   /** Returns the bytes for the client ("" = nothing). A throw ends the stream with the dialect's error. */
   push(event: import("./adapter.ts").StreamEvent): string | Buffer
   end(): string
+  /** Sent while the vendor is silent, so that nobody between it and the client takes the stream for dead. */
+  readonly ping?: string
 }
 
 /** Our request, whole reply in memory. */

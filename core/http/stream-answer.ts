@@ -10,11 +10,13 @@ import type { AttemptRun } from "./attempt.ts"
 
 /** How far a stream is looked into before its head is sent. */
 const peek = { events: 8, bytes: 64 * 1024, ms: 10_000 }
+/** Of silence, before a translated stream says that it lives. */
+const silenceMs = 15_000
 
 export class StreamAnswer implements Answer {
   sent = false
-  /** For the wheel: when the head goes out without any content. */
-  readonly deadline: number
+  /** For the wheel: when the head goes out without any content, and then when the silence has lasted long enough. */
+  deadline: number
   place: number | undefined
   readonly #run: AttemptRun
   #held: Buffer[] = []
@@ -79,7 +81,22 @@ export class StreamAnswer implements Answer {
 
   /** The wheel: nothing told anything in time. */
   expire(): void {
-    if (!this.sent && !this.#opening && !this.#run.detached) this.#open()
+    if (this.#run.detached) return
+    if (this.sent) this.#ping()
+    else if (!this.#opening) this.#open()
+  }
+
+  #ping(): void {
+    const { call, draft } = this.#run.parts
+    if (draft.verb !== "stream" || draft.ping === undefined) return
+    call.client.write(draft.ping)
+    this.#awaitSilence()
+  }
+
+  #awaitSilence(): void {
+    const { clock, wheel } = this.#run.parts
+    this.deadline = clock.now() + silenceMs
+    wheel.watch(this)
   }
 
   close(): void {
@@ -114,8 +131,9 @@ export class StreamAnswer implements Answer {
   }
 
   #open(): void {
-    const { call, draft } = this.#run.parts
-    this.#run.parts.wheel.unwatch(this)
+    const { call, draft, wheel } = this.#run.parts
+    if (draft.verb === "stream" && draft.ping !== undefined) this.#awaitSilence()
+    else wheel.unwatch(this)
     this.sent = true
     this.#run.firstToken()
     this.#run.waited()
@@ -132,9 +150,11 @@ export class StreamAnswer implements Answer {
   }
 
   #forward(chunk: Buffer): void {
-    const { call, draft } = this.#run.parts
+    const { call, clock, draft } = this.#run.parts
     if (draft.verb === "stream") {
-      if (this.#out.length > 0 && !call.client.write(this.#takeOut())) this.#run.upstream?.pause()
+      if (this.#out.length === 0) return
+      this.deadline = clock.now() + silenceMs
+      if (!call.client.write(this.#takeOut())) this.#run.upstream?.pause()
     } else if (chunk.length > 0 && !call.client.write(chunk)) this.#run.upstream?.pause()
   }
 

@@ -11,6 +11,9 @@ import {
 } from "../../core/index.ts"
 import { ByteChunks, doneEvent } from "./chunks.ts"
 
+/** A comment, which clients of event streams pass over. */
+const ping = ": keep-alive\n\n"
+
 /** What an answer's translation reports to the store. */
 export type MakeContext = () => ChatContext
 
@@ -35,7 +38,7 @@ export const chatDraft = (adapter: Adapter, request: ChatRequest, makeContext: M
     },
   }
   if (request.stream === true)
-    return { ...base, verb: "stream", streamed: true, ...streamed(adapter, spoke, context, memo) }
+    return { ...base, verb: "stream", streamed: true, ping, ...streamed(adapter, spoke, context, memo) }
   return {
     ...base,
     verb: "send",

@@ -79,6 +79,7 @@ const draftOf = (request: ChatRequest, way: Way): Draft => {
     ...base,
     verb: "stream",
     streamed: true,
+    ping: 'event: ping\ndata: {"type": "ping"}\n\n',
     push: event => written(chunks.push(event)),
     end: () => written(chunks.end()) + events.end(),
   }

@@ -2,11 +2,12 @@
 import t, { type Test } from "tap"
 import { testClock } from "../../core/testing.ts"
 import { postHead, type RawClient, rawClient } from "../fixtures/client.ts"
-import { chunked, type Handler, headOf, lastChunk } from "../fixtures/vendor.ts"
+import { chunked, type Handler, headOf, streamHead } from "../fixtures/vendor.ts"
 import {
   allWires,
   beginning,
   goodMicros,
+  halting,
   openRelay,
   type Relay,
   type RelayOptions,
@@ -15,8 +16,6 @@ import {
   type Wire,
   wires,
 } from "../fixtures/wires.ts"
-
-const streamHead = headOf({ headers: { "content-type": "text/event-stream", "transfer-encoding": "chunked" } })
 
 const call = async (t: Test, relay: Relay, wire: Wire, stream: boolean): Promise<RawClient> => {
   const client = await rawClient(t, relay.url)
@@ -35,17 +34,6 @@ const requestText: Readonly<Record<string, string>> = { generate: "userhi", resp
 const cancelledMicros = (wire: Wire): number => {
   const input = wire.adapter === "anthropic" ? 10 : Math.ceil(requestText[wire.name]!.length / 3)
   return input * 1_000 + firstTokens * 2_000
-}
-
-/** Sends the first events, waits for the gate, sends the rest. */
-const halting = (wire: Wire, gate: Promise<void>): Handler => {
-  const first = beginning(wire)
-  const rest = wire.events.join("").slice(first.length)
-  return async ({ send }) => {
-    await send(streamHead + chunked(first))
-    await gate
-    await send(chunked(rest) + lastChunk)
-  }
 }
 
 for (const wire of allWires) {

@@ -1,7 +1,7 @@
 /** What vendors do wrong, on relayed and translated routes, whole and streamed: what the client gets and what it pays. */
 import t, { type Test } from "tap"
 import { ask } from "../fixtures/client.ts"
-import { answering, chunked, fakeVendor, type Handler, headOf, refusedOrigin } from "../fixtures/vendor.ts"
+import { answering, chunked, fakeVendor, type Handler, headOf, refusedOrigin, streamHead } from "../fixtures/vendor.ts"
 import * as faults from "../fixtures/vendor-faults.ts"
 import {
   beginning,
@@ -14,7 +14,6 @@ import {
   wires,
 } from "../fixtures/wires.ts"
 
-const streamHead = headOf({ headers: { "content-type": "text/event-stream", "transfer-encoding": "chunked" } })
 const endOf = (relay: Relay): Promise<void> => until(() => relay.vendor.connections.open === 0)
 
 interface Row {
