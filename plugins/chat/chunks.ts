@@ -16,6 +16,8 @@ export interface ChunkOptions {
   /** The catalog's name: what the client reads. */
   readonly model: string
   readonly includeUsage: boolean
+  /** So many answers were asked for (`n`). */
+  readonly choices: number
   /** Sees each chunk as the vendor wrote it. */
   readonly watch?: ((data: Buffer) => void) | undefined
 }
@@ -24,7 +26,9 @@ export interface ChunkOptions {
 export class ByteChunks {
   readonly #options: ChunkOptions
   #model: ModelBytes | undefined
-  #finished = false
+  /** `[DONE]` came, or so many reasons to finish as there are choices. */
+  #done = false
+  #ends = 0
 
   constructor(options: ChunkOptions) {
     this.#options = options
@@ -33,11 +37,11 @@ export class ByteChunks {
   /** @throws GatewayError the vendor's fault, when the stream tells one */
   push({ type, data }: StreamEvent): Buffer | "" {
     if (data.equals(done)) {
-      this.#finished = true
+      this.#done = true
       return ""
     }
     if (type === "error" || data.includes(errorKey)) this.#check({ type, data })
-    this.#finished ||= finishes(data)
+    this.#ends += endsIn(data)
     this.#options.watch?.(data)
     if (!this.#options.includeUsage && isOnlyUsage(data)) return ""
     this.#model ??= modelBytes(data, this.#options.model)
@@ -46,7 +50,7 @@ export class ByteChunks {
 
   /** @throws GatewayError `upstream_unavailable` (502): the stream ended, the answer did not */
   end(): string {
-    if (this.#finished) return doneEvent
+    if (this.#done || this.#ends >= this.#options.choices) return doneEvent
     throw new GatewayError("upstream_unavailable", "The model's vendor ended the answer too early.")
   }
 
@@ -61,12 +65,13 @@ export class ByteChunks {
   }
 }
 
-/** Does some choice of this chunk end here? Compatible vendors may leave out `[DONE]`, never the reason. */
-const finishes = (data: Buffer): boolean => {
+/** How many choices end in this chunk. Compatible vendors may leave out `[DONE]`, never the reason. */
+const endsIn = (data: Buffer): number => {
+  let ends = 0
   for (let at = data.indexOf(finishKey); at !== -1; at = data.indexOf(finishKey, at + 1)) {
-    if (/^\s*:\s*"/.test(data.toString("latin1", at + finishKey.length, at + finishKey.length + 16))) return true
+    if (/^\s*:\s*"/.test(data.toString("latin1", at + finishKey.length, at + finishKey.length + 16))) ends += 1
   }
-  return false
+  return ends
 }
 
 const onlyUsageFields: ReadonlySet<string> = new Set([

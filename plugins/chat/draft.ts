@@ -38,7 +38,7 @@ export const chatDraft = (adapter: Adapter, request: ChatRequest, makeContext: M
     },
   }
   if (request.stream === true)
-    return { ...base, verb: "stream", streamed: true, ping, ...streamed(adapter, spoke, context, memo) }
+    return { ...base, verb: "stream", streamed: true, ping, ...streamed(adapter, spoke, { request, context, memo }) }
   return {
     ...base,
     verb: "send",
@@ -47,12 +47,19 @@ export const chatDraft = (adapter: Adapter, request: ChatRequest, makeContext: M
   }
 }
 
-const streamed = (adapter: Adapter, spoke: ChatSpoke, context: ChatContext, memo: unknown) => {
+interface Asked {
+  readonly request: ChatRequest
+  readonly context: ChatContext
+  readonly memo: unknown
+}
+
+const streamed = (adapter: Adapter, spoke: ChatSpoke, { request, context, memo }: Asked) => {
   const { model, includeUsage } = context
   const stream = spoke.stream?.(context, memo)
   if (stream === undefined) {
     const api = adapter.apis[spoke.api]!
-    const chunks = new ByteChunks({ api, model: model.name, includeUsage, watch: spoke.watch?.(context) })
+    const choices = typeof request.n === "number" ? request.n : 1
+    const chunks = new ByteChunks({ api, model: model.name, includeUsage, choices, watch: spoke.watch?.(context) })
     return { push: chunks.push.bind(chunks), end: chunks.end.bind(chunks) }
   }
   const written = (chunks: readonly Readonly<Record<string, unknown>>[]): string =>

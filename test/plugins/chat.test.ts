@@ -16,11 +16,12 @@ const onlyUsage = chunk({ choices: [], usage })
 const event = (value: unknown) => ({ data: Buffer.from(typeof value === "string" ? value : JSON.stringify(value)) })
 const neutral = (): EventSign => ({ sign: "neutral" })
 
-const chunks = (options: { includeUsage?: boolean; sign?: () => EventSign } = {}) =>
+const chunks = (options: { includeUsage?: boolean; choices?: number; sign?: () => EventSign } = {}) =>
   new ByteChunks({
     api: { sign: options.sign ?? neutral },
     model: "catalog-1",
     includeUsage: options.includeUsage ?? false,
+    choices: options.choices ?? 1,
   })
 
 t.test("chunks pass as bytes, under the catalog's name of the model", async t => {
@@ -49,6 +50,19 @@ t.test("a text that talks about models and usage is not touched", async t => {
   const out = String(stream.push(event(text(said))))
   t.equal(JSON.parse(out.slice(6)).choices[0].delta.content, said)
   t.throws(() => stream.end(), { code: "upstream_unavailable" }, "the words were no end")
+})
+
+t.test("several answers are whole when each has ended, or the vendor says so", async t => {
+  const ended = (index: number) => chunk({ choices: [{ index, delta: {}, finish_reason: "stop" }] })
+  const stream = chunks({ choices: 2 })
+  stream.push(event(ended(0)))
+  t.throws(() => stream.end(), { code: "upstream_unavailable" }, "the second answer was cut")
+  stream.push(event(ended(1)))
+  t.equal(stream.end(), "data: [DONE]\n\n")
+  const told = chunks({ choices: 2 })
+  told.push(event(ended(0)))
+  told.push(event("[DONE]"))
+  t.equal(told.end(), "data: [DONE]\n\n")
 })
 
 t.test("any text comes out as it went in", async t => {
@@ -95,7 +109,7 @@ t.test("an error inside the stream never shows our account", async t => {
 
 t.test("bug 44: an error beside choices and usage is an error; an empty one, or a text about one, is none", async t => {
   const { chat } = adapter.apis
-  const stream = () => new ByteChunks({ api: chat!, model: "catalog-1", includeUsage: true })
+  const stream = () => new ByteChunks({ api: chat!, model: "catalog-1", includeUsage: true, choices: 1 })
   const [exchange] = recorded("openai-compatible", "openrouter-stream-error.exchange.json")
   if (exchange !== undefined) {
     const told = stream()
