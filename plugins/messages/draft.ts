@@ -18,7 +18,7 @@ import {
   type Target,
   withoutEffort,
 } from "../../core/index.ts"
-import { chatRequest, MessageEvents, type StreamHead, sentCallId, wholeMessage } from "./hub/index.ts"
+import { chatRequest, MessageEvents, type StreamHead, sentCallId, stopsBeyond, wholeMessage } from "./hub/index.ts"
 
 /** @throws GatewayError what the hub cannot say (400, 422), or a vendor without chat (500) */
 export const translatedDraft = async (host: Host, call: Call, target: Target): Promise<Draft> => {
@@ -27,7 +27,8 @@ export const translatedDraft = async (host: Host, call: Call, target: Target): P
   const spoke = adapter.chat
   if (spoke === undefined) throw host.error("internal", "Internal error", { cause: `${adapter.name} has no chat` })
   const id = call.id.replaceAll("-", "")
-  const request = chatRequest((await call.body()).json(), model)
+  const asked = (await call.body()).json()
+  const request = chatRequest(asked, model)
   const context: ChatContext = {
     model,
     target,
@@ -38,7 +39,12 @@ export const translatedDraft = async (host: Host, call: Call, target: Target): P
     includeUsage: true,
     ...(spoke.stream === undefined ? {} : await kept(signatureStore(host, call), request)),
   }
-  const head = { id: `msg_${id}`, model: model.name, estimatedInput: call.find("quote")?.estimated.input ?? 0 }
+  const head = {
+    id: `msg_${id}`,
+    model: model.name,
+    estimatedInput: call.find("quote")?.estimated.input ?? 0,
+    stops: stopsBeyond(asked),
+  }
   return draftOf(request, { adapter, spoke, context, head })
 }
 

@@ -6,7 +6,7 @@ import { MessageEvents, wholeMessage } from "../../plugins/messages/hub/index.ts
 import { eventsOf } from "../fixtures/metering.ts"
 import { recorded, recordedFiles } from "../fixtures/recorded.ts"
 
-const head = { id: "msg_1", model: "other-model", estimatedInput: 12 }
+const head = { id: "msg_1", model: "other-model", estimatedInput: 12, stops: [] }
 
 const chunk = (delta: JsonObject, finish_reason: string | null = null, more: JsonObject = {}) => ({
   choices: [{ index: 0, delta, finish_reason }],

@@ -6,7 +6,7 @@ import { MessageEvents, wholeMessage } from "../../plugins/messages/hub/index.ts
 import { candidate } from "../fixtures/google-chat.ts"
 import { chatAnswer, events, json, openProduct } from "../fixtures/product.ts"
 
-const head = { id: "msg_1", model: "gpt", estimatedInput: 5 }
+const head = { id: "msg_1", model: "gpt", estimatedInput: 5, stops: [] }
 const call = (index: number, name: string | undefined, text: string, id?: string) => ({
   index,
   id,
@@ -174,6 +174,23 @@ t.test("on real sockets", async t => {
     const cut = await (await product.call(path, { ...request, stream: true })).text()
     t.match(cut, /event: error\ndata: \{"type":"error"/)
     t.notMatch(cut, "message_stop")
+  })
+
+  await t.test("more stop sequences than chat takes: the vendor gets four, the others end the answer here", async t => {
+    const product = await openProduct(t)
+    const said = {
+      ...chatAnswer,
+      choices: [{ index: 0, message: { content: "One. END Two." }, finish_reason: "stop" }],
+    }
+    product.vendor.answer = (_, response) => json(response, 200, said)
+    const answer = await product.call(path, { ...request, stop_sequences: ["1", "2", "3", "4", "END"] })
+    t.match(await answer.json(), {
+      content: [{ type: "text", text: "One. " }],
+      stop_reason: "stop_sequence",
+      stop_sequence: "END",
+    })
+    t.same(product.vendor.received[0]?.json().stop, ["1", "2", "3", "4"])
+    t.match(await product.balance(), { spent: 50_000, held: 0 }, "what the vendor made is paid")
   })
 
   await t.test("effort that a model refuses beside tools is left out, once, before any byte", async t => {

@@ -2,11 +2,20 @@
 
 import { GatewayError, type JsonObject, list, record, text } from "../../../core/index.ts"
 
+export const stopSequence = "stop_sequence"
 const stopReasons: Readonly<Record<string, string>> = { length: "max_tokens", content_filter: "refusal" }
 
+interface Seen {
+  /** The stop sequence that was found here. */
+  readonly matched: string | undefined
+  readonly hasCalls: boolean
+  readonly hasRefusal: boolean
+}
+
 /** An answer with tool calls ends with them, whatever word it ends with: clients look at nothing else. */
-export const stopReason = (finish: unknown, hasCalls: boolean, hasRefusal: boolean): string => {
+export const stopReason = (finish: unknown, { matched, hasCalls, hasRefusal }: Seen): string => {
   if (hasCalls) return "tool_use"
+  if (matched !== undefined) return stopSequence
   if (hasRefusal) return "refusal"
   const reason = text(finish) ?? ""
   return (Object.hasOwn(stopReasons, reason) ? stopReasons[reason] : undefined) ?? "end_turn"

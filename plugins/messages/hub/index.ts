@@ -1,6 +1,6 @@
 /** Messages for any model: a Messages request through the hub of chat, and its answer on the way back. */
 
 export { sentCallId } from "./conversation.ts"
-export { chatRequest } from "./request.ts"
+export { chatRequest, stopsBeyond } from "./request.ts"
 export { MessageEvents, type StreamHead } from "./stream.ts"
 export { type AnswerHead, wholeMessage } from "./whole.ts"

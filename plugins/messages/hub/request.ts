@@ -45,7 +45,7 @@ const hints: ReadonlySet<string> = new Set([
   "context_management",
 ])
 
-/** Chat takes no more. */
+/** Chat takes no more; the others are looked for in the answer. */
 const mostStops = 4
 const longestUser = 64
 
@@ -57,7 +57,7 @@ export const chatRequest = (request: JsonObject, model: Model): ChatRequest => {
   check(request, model)
   const messages = chatMessages(request, model.rules)
   if (messages.length === 0) throw refuse("messages", "'messages' hold nothing that could be answered")
-  const stops = list(request.stop_sequences).filter(stop => text(stop) !== undefined)
+  const stops = stopsOf(request)
   const user = text(record(request.metadata).user_id)?.slice(0, longestUser)
   const fields = {
     max_tokens: limitOf(request, model),
@@ -76,6 +76,12 @@ export const chatRequest = (request: JsonObject, model: Model): ChatRequest => {
     ...Object.fromEntries(Object.entries(fields).filter(([, value]) => isSet(value))),
   }
 }
+
+const stopsOf = (request: JsonObject): readonly string[] =>
+  list(request.stop_sequences).flatMap(stop => text(stop) ?? [])
+
+/** The stop sequences that the chat request could not hold. */
+export const stopsBeyond = (request: JsonObject): readonly string[] => stopsOf(request).slice(mostStops)
 
 const check = (request: JsonObject, { name }: Model): void => {
   checkList(request, "messages")

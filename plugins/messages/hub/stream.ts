@@ -10,9 +10,10 @@ import {
   record,
   text,
 } from "../../../core/index.ts"
-import { messageUsage, reasoningOf, stopReason, wordsOf } from "./answer.ts"
+import { messageUsage, reasoningOf, stopReason, stopSequence, wordsOf } from "./answer.ts"
 import { type Block, BlockQueue, type MessageEvent } from "./blocks.ts"
 import { ToolCalls } from "./calls.ts"
+import { Stops } from "./stops.ts"
 import type { AnswerHead } from "./whole.ts"
 
 /** Clients drop events without their name in a line of its own. */
@@ -28,6 +29,7 @@ export class MessageEvents {
   readonly #head: StreamHead
   readonly #blocks = new BlockQueue()
   readonly #calls = new ToolCalls()
+  readonly #stops: Stops
   #started = false
   #finish: string | undefined
   #refused = false
@@ -35,6 +37,7 @@ export class MessageEvents {
 
   constructor(head: StreamHead) {
     this.#head = head
+    this.#stops = new Stops(head.stops)
   }
 
   /** @throws GatewayError `upstream_unavailable` (502) when the chunk tells an error */
@@ -53,12 +56,19 @@ export class MessageEvents {
   end(): string {
     if (this.#finish === undefined)
       throw new GatewayError("upstream_unavailable", "The model's vendor ended the answer too early")
-    const stop_reason = stopReason(this.#finish, this.#calls.count > 0, this.#refused)
+    this.#say(this.#stops.flush())
+    const { matched } = this.#stops
+    const seen = { matched, hasCalls: this.#calls.count > 0, hasRefusal: this.#refused }
+    const stop_reason = stopReason(this.#finish, seen)
     const usage = messageUsage(this.#usage ?? {})
     return written([
       ...this.#start(),
       ...this.#blocks.end(),
-      { type: "message_delta", delta: { stop_reason, stop_sequence: null }, usage },
+      {
+        type: "message_delta",
+        delta: { stop_reason, stop_sequence: stop_reason === stopSequence ? matched : null },
+        usage,
+      },
       { type: "message_stop" },
     ])
   }
@@ -74,13 +84,19 @@ export class MessageEvents {
 
   /** One chunk may hold thoughts, text and calls: in this order. */
   #read(delta: JsonObject): void {
+    if (this.#stops.matched !== undefined) return
     const reasoning = reasoningOf(delta)
     if (reasoning !== undefined) this.#blocks.add("thinking", reasoning)
     const refusal = text(delta.refusal)
     if (refusal !== undefined) this.#refused = true
-    const content = (wordsOf(delta.content) ?? "") + (refusal ?? "")
-    if (content !== "") this.#blocks.add("text", content)
-    for (const call of list(delta.tool_calls)) this.#calls.read(record(call), this.#begin)
+    this.#say(this.#stops.push(wordsOf(delta.content) ?? "") + (refusal ?? ""))
+    const calls = this.#stops.matched === undefined ? list(delta.tool_calls) : []
+    if (calls.length > 0) this.#say(this.#stops.flush())
+    for (const call of calls) this.#calls.read(record(call), this.#begin)
+  }
+
+  #say(words: string): void {
+    if (words !== "") this.#blocks.add("text", words)
   }
 
   readonly #begin = (count: number): Block => {

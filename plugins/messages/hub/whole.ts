@@ -2,29 +2,40 @@
 
 import { type ChatAnswer, isObject, type JsonObject, list, record, text } from "../../../core/index.ts"
 import { messageUsage, reasoningOf, stopReason, toolName, unreadable, wordsOf } from "./answer.ts"
+import { Stops } from "./stops.ts"
 
 export interface AnswerHead {
   /** `msg_...` */
   readonly id: string
   /** The catalog's name. */
   readonly model: string
+  /** Stop sequences that the vendor was not told. */
+  readonly stops: readonly string[]
 }
 
 /** @throws GatewayError `upstream_unreadable` (502) when the completion holds no choice */
-export const wholeMessage = (answer: ChatAnswer, { id, model }: AnswerHead): JsonObject => {
+export const wholeMessage = (answer: ChatAnswer, { id, model, stops }: AnswerHead): JsonObject => {
   const [choice] = list(answer.choices)
   if (!isObject(choice)) throw unreadable("The model's vendor sent an answer that cannot be read")
   const said = record(choice.message)
   const refusal = text(said.refusal)
-  const calls = list(said.tool_calls).map((call, at) => toolUse(record(call), `toolu_${id}_${at}`))
+  const cut = new Stops(stops)
+  const words = text(cut.push(wordsOf(said.content) ?? "") + cut.flush())
+  const { matched } = cut
+  const called = matched === undefined ? list(said.tool_calls) : []
+  const calls = called.map((call, at) => toolUse(record(call), `toolu_${id}_${at}`))
   return {
     id,
     type: "message",
     role: "assistant",
     model,
-    content: [...thoughts(reasoningOf(said)), ...texts(wordsOf(said.content)), ...texts(refusal), ...calls],
-    stop_reason: stopReason(choice.finish_reason, calls.length > 0, refusal !== undefined),
-    stop_sequence: null,
+    content: [...thoughts(reasoningOf(said)), ...texts(words), ...texts(refusal), ...calls],
+    stop_reason: stopReason(choice.finish_reason, {
+      matched,
+      hasCalls: calls.length > 0,
+      hasRefusal: refusal !== undefined,
+    }),
+    stop_sequence: matched ?? null,
     usage: messageUsage(record(answer.usage)),
   }
 }
