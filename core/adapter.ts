@@ -139,9 +139,9 @@ export interface ChatContext extends AdapterContext {
   /** Unix seconds. */
   readonly created: number
   readonly includeUsage: boolean
-  /** Thought signatures (or the reasoning itself, where a model wants it back) by tool-call id, found in the store. */
+  /** Thought signatures by tool-call id, found in the store. */
   readonly signatures?: ReadonlyMap<string, string>
-  /** Called with each of them that the answer carries, to be kept. */
+  /** Called with each signature that the answer carries, to be kept. */
   readonly keep?: (toolCallId: string, signature: string) => void
 }
 
@@ -152,8 +152,6 @@ export interface ChatSpoke {
   whole(body: Buffer, context: ChatContext, memo: unknown): ChatAnswer
   /** Absent: the vendor's chunks already are the hub's; only the gateway's own usage chunk is taken out. */
   stream?(context: ChatContext, memo: unknown): ChatStream
-  /** Where chunks pass as bytes: who sees each of them, when the answer tells something that has to be kept. */
-  watch?(context: ChatContext): ((data: Buffer) => void) | undefined
 }
 
 export interface EmbeddingsSpoke {

@@ -1,4 +1,7 @@
-/** One line per call: who asked for what, how it ended, what it cost, and where the time went. */
+/**
+ * One line per call: who asked for what, how it ended, what it cost, and where the time went; a second one when the bill
+ * of a client that left comes later.
+ */
 
 import {
   asGatewayError,

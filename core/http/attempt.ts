@@ -3,7 +3,7 @@
  * result, and the exchange decides what to try next; after it, the attempt ends the call and bills it once.
  */
 
-import { GatewayError } from "../errors.ts"
+import { asGatewayError, GatewayError } from "../errors.ts"
 import type { Attempt, Billed, Outcome } from "../plugin.ts"
 import {
   type Answer,
@@ -146,6 +146,7 @@ export class AttemptRun implements UpstreamHandler {
       else await this.#answer?.end(body)
     } catch (cause) {
       if (!this.#over) return this.broken(unreadable(cause))
+      this.#cause = asGatewayError(cause)
       this.parts.call.client.cut() // billed, but the answer could not be written
       this.finish(this.#billed, "broken")
     }

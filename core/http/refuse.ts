@@ -44,7 +44,7 @@ export const refuse = (
 /** Connections that end with the answer under way. */
 const ending = new WeakSet<object>()
 
-/** The answer to come is the last of its connection: who sent something ambiguous may have meant the next bytes otherwise. */
+/** The answer to come is the last of its connection: what follows an ambiguous request may be meant otherwise, and a gateway that stops takes no more. */
 export const endsConnection = (request: IncomingMessage, response: ServerResponse): void => {
   response.shouldKeepAlive = false
   ending.add(request.socket)

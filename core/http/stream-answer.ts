@@ -64,6 +64,7 @@ export class StreamAnswer implements Answer {
     await this.#run.saw()
     if (!this.sent && !this.#run.detached) this.#open() // a stream that ends before any content passes as it is
     if (this.#out.length > 0) call.client.write(this.#takeOut())
+    this.close()
     const { upstreamEnd } = this.#run
     const billed = await this.#run.bill(upstreamEnd)
     await call.client.end(last === "" ? undefined : last)
@@ -88,15 +89,16 @@ export class StreamAnswer implements Answer {
 
   #ping(): void {
     const { call, draft } = this.#run.parts
-    if (draft.verb !== "stream" || draft.ping === undefined) return
-    call.client.write(draft.ping)
+    if (draft.verb === "stream" && draft.ping !== undefined) call.client.write(draft.ping)
     this.#awaitSilence()
   }
 
+  /** Of a translated stream: a relayed one is silent when its vendor is. */
   #awaitSilence(): void {
-    const { clock, wheel } = this.#run.parts
+    const { clock, draft, wheel } = this.#run.parts
     this.deadline = clock.now() + silenceMs
-    wheel.watch(this)
+    if (draft.verb === "stream" && draft.ping !== undefined) wheel.watch(this)
+    else wheel.unwatch(this)
   }
 
   close(): void {
@@ -131,9 +133,8 @@ export class StreamAnswer implements Answer {
   }
 
   #open(): void {
-    const { call, draft, wheel } = this.#run.parts
-    if (draft.verb === "stream" && draft.ping !== undefined) this.#awaitSilence()
-    else wheel.unwatch(this)
+    const { call, draft } = this.#run.parts
+    this.#awaitSilence()
     this.sent = true
     this.#run.firstToken()
     this.#run.waited()

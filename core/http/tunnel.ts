@@ -2,7 +2,7 @@
 
 import { GatewayError } from "../errors.ts"
 import type { Secret, Target } from "../offer.ts"
-import type { Outcome } from "../plugin.ts"
+import type { Attempt, Outcome } from "../plugin.ts"
 import type { GatewayCall } from "./call.ts"
 import type { ExchangeContext, VendorTable } from "./exchange.ts"
 import { makeOutcome } from "./outcome.ts"
@@ -43,7 +43,7 @@ export const runTunnel = async (
   })
   call.upstreamMs += performance.now() - began
   const status = opened.state === "open" ? 101 : opened.status
-  const attempt = { vendor: vendor.name, secret: secret.name, status, ms: performance.now() - began }
+  const attempt: Attempt = { vendor: vendor.name, secret: secret.name, status, ms: performance.now() - began }
   if (opened.state === "refused") {
     context.breaker.report(vendor, secret, status === 401 || status === 403 ? "account" : "failed")
     throw new GatewayError("upstream_unavailable", "The vendor refused the connection.")
@@ -57,7 +57,7 @@ export const runTunnel = async (
     end: call.stopped === undefined ? "delivered" : "broken",
     status,
     target,
-    attempts: [attempt],
+    attempts: [call.stopped === undefined ? attempt : { ...attempt, error: call.stopped.code }],
     bytesOut: 0,
     upstreamMs: call.upstreamMs,
     streamed: true,

@@ -23,10 +23,16 @@ export class Roster<T extends Listed> implements Iterable<T> {
     return member.place !== undefined && this.#members[member.place] === member
   }
 
+  /** @throws Error when it is in another roster */
   add(member: T): void {
     if (this.has(member)) return
+    if (member.place !== undefined) throw new Error("a member of one roster was added to another")
     member.place = this.#members.length
     this.#members.push(member)
+  }
+
+  find(is: (member: T) => boolean): T | undefined {
+    return this.#members.find(is)
   }
 
   /** False when it was not in. The last member takes its place. */

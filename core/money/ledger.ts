@@ -101,7 +101,7 @@ class CallHold implements Hold {
     this.micros = micros
     this.#parts = parts
     this.#options = options
-    this.#entry = { id: options.id, member: options.principal, since, place: undefined }
+    this.#entry = { id: options.id, member: options.principal, since }
     parts.running.add(this.#entry)
   }
 

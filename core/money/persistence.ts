@@ -53,7 +53,6 @@ export class Persistence {
         giveUpAt,
         retryAt: Number.POSITIVE_INFINITY,
         retryMs: firstRetryMs,
-        place: undefined,
       }
       this.#jobs.add(job)
       this.#cancel ??= this.#clock.after(tickMs, () => this.#tick())

@@ -1,6 +1,7 @@
 /** Chunks of vendors that speak the hub's own wire: they pass as bytes, without what only the gateway asked for. */
 
 import { type Api, faultCodes, GatewayError, type StreamEvent } from "../../core/index.ts"
+import type { ReasoningLog } from "./reasoning.ts"
 
 const done = Buffer.from("[DONE]")
 const usageKey = Buffer.from('"usage"')
@@ -18,8 +19,7 @@ export interface ChunkOptions {
   readonly includeUsage: boolean
   /** So many answers were asked for (`n`). */
   readonly choices: number
-  /** Sees each chunk as the vendor wrote it. */
-  readonly watch?: ((data: Buffer) => void) | undefined
+  readonly log?: Pick<ReasoningLog, "chunk"> | undefined
 }
 
 /** The bytes that go to the client for each event of the vendor's stream. */
@@ -42,7 +42,7 @@ export class ByteChunks {
     }
     if (type === "error" || data.includes(errorKey)) this.#check({ type, data })
     this.#ends += endsIn(data)
-    this.#options.watch?.(data)
+    this.#options.log?.chunk(data)
     if (!this.#options.includeUsage && isOnlyUsage(data)) return ""
     this.#model ??= modelBytes(data, this.#options.model)
     return eventOf(this.#model === undefined ? data : renamed(data, this.#model))

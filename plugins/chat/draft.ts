@@ -10,18 +10,23 @@ import {
   withoutEffort,
 } from "../../core/index.ts"
 import { ByteChunks, doneEvent } from "./chunks.ts"
+import type { Reasoning, ReasoningLog } from "./reasoning.ts"
 
 /** A comment, which clients of event streams pass over. */
 const ping = ": keep-alive\n\n"
 
-/** What an answer's translation reports to the store. */
-export type MakeContext = () => ChatContext
+/** Where a request goes, and who hears of its answer. */
+export interface Way {
+  readonly adapter: Adapter
+  /** Called once per try: a second try keeps nothing of the first. */
+  readonly makeContext: () => ChatContext
+  /** Only of models that want their reasoning back. */
+  readonly reasoning: Reasoning | undefined
+}
 
-/**
- * @param makeContext called once per try: a second try keeps nothing of the first
- * @throws GatewayError when the vendor has no chat
- */
-export const chatDraft = (adapter: Adapter, request: ChatRequest, makeContext: MakeContext): Draft => {
+/** @throws GatewayError when the vendor has no chat */
+export const chatDraft = (way: Way, request: ChatRequest): Draft => {
+  const { adapter, makeContext, reasoning } = way
   const spoke = adapter.chat
   if (spoke === undefined)
     throw new GatewayError("internal", "Internal error", { cause: `${adapter.name} has no chat` })
@@ -34,32 +39,37 @@ export const chatDraft = (adapter: Adapter, request: ChatRequest, makeContext: M
     ...(headers === undefined ? {} : { headers }),
     retry: (fault: { readonly message: string; readonly param?: string }) => {
       const changed = withoutEffort(request, context.rules, fault)
-      return changed === undefined ? undefined : chatDraft(adapter, changed, makeContext)
+      return changed === undefined ? undefined : chatDraft(way, changed)
     },
   }
-  if (request.stream === true)
-    return { ...base, verb: "stream", streamed: true, ping, ...streamed(adapter, spoke, { request, context, memo }) }
-  return {
-    ...base,
-    verb: "send",
-    streamed: false,
-    answer: answer => ({ body: JSON.stringify({ ...spoke.whole(answer, context, memo), model: context.model.name }) }),
-  }
+  const asked: Asked = { adapter, spoke, request, context, memo, log: reasoning?.log(request) }
+  return request.stream === true
+    ? { ...base, verb: "stream", streamed: true, ping, ...streamed(asked) }
+    : { ...base, verb: "send", streamed: false, answer: body => ({ body: whole(asked, body) }) }
 }
 
 interface Asked {
+  readonly adapter: Adapter
+  readonly spoke: ChatSpoke
   readonly request: ChatRequest
   readonly context: ChatContext
   readonly memo: unknown
+  readonly log: ReasoningLog | undefined
 }
 
-const streamed = (adapter: Adapter, spoke: ChatSpoke, { request, context, memo }: Asked) => {
+const whole = ({ spoke, context, memo, log }: Asked, body: Buffer): string => {
+  const answer = spoke.whole(body, context, memo)
+  log?.answer(answer)
+  return JSON.stringify({ ...answer, model: context.model.name })
+}
+
+const streamed = ({ adapter, spoke, request, context, memo, log }: Asked) => {
   const { model, includeUsage } = context
   const stream = spoke.stream?.(context, memo)
   if (stream === undefined) {
     const api = adapter.apis[spoke.api]!
     const choices = typeof request.n === "number" ? request.n : 1
-    const chunks = new ByteChunks({ api, model: model.name, includeUsage, choices, watch: spoke.watch?.(context) })
+    const chunks = new ByteChunks({ api, model: model.name, includeUsage, choices, log })
     return { push: chunks.push.bind(chunks), end: chunks.end.bind(chunks) }
   }
   const written = (chunks: readonly Readonly<Record<string, unknown>>[]): string =>

@@ -12,6 +12,7 @@ import {
   type Target,
 } from "../../core/index.ts"
 import { chatDraft } from "./draft.ts"
+import { Reasoning } from "./reasoning.ts"
 import { applyRules } from "./rules.ts"
 import { chatSchema, checkValues } from "./schema.ts"
 
@@ -60,7 +61,9 @@ const complete = async (host: Host, call: Call) => {
   const sent = (await call.body()).json() as ChatRequest
   checkValues(sent)
   const { model } = call.get("model")
-  const request = applyRules(sent, model)
+  const reasoning = model.rules.reasoning_back === true ? new Reasoning(host, call) : undefined
+  const ruled = applyRules(sent, model)
+  const request = (await reasoning?.putBack(ruled)) ?? ruled
   const { stream_options } = sent as { readonly stream_options?: { readonly include_usage?: boolean } | null }
   const told = {
     model,
@@ -73,15 +76,15 @@ const complete = async (host: Host, call: Call) => {
   return call.exchange(async (target: Target): Promise<Draft> => {
     const adapter = host.adapterOf(target.vendor)
     const vendor = host.catalog.vendors.get(target.vendor)!
-    // What the hub's own wire carries by itself is not kept, but for reasoning that clients drop.
-    const isKept = adapter.chat?.stream !== undefined || model.rules.reasoning_back === true
-    const known = isKept ? await signatures.find(request) : undefined
-    return chatDraft(adapter, request, () => ({
+    // Only a translated wire has signatures that the hub's own does not carry.
+    const known = adapter.chat?.stream === undefined ? undefined : await signatures.find(request)
+    const makeContext = () => ({
       ...told,
       target,
       vendor,
       ...(known === undefined ? {} : { signatures: known }),
       keep: signatures.keep,
-    }))
+    })
+    return chatDraft({ adapter, makeContext, reasoning }, request)
   })
 }

@@ -6,7 +6,6 @@ import { hash } from "node:crypto"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import t, { type Test } from "tap"
-import { Roster } from "../../core/kit/roster.ts"
 import { memberKey, model, organisation } from "../process/gateway-process.ts"
 import { call, chat, serve, siteOf } from "../process/serve.ts"
 
@@ -97,30 +96,3 @@ for (const [kind, one] of Object.entries(kinds)) {
     t.ok(left < leftBytesMax, `${left} bytes a call`)
   })
 }
-
-t.test("a roster is a set: what comes, leaves, comes again and leaves twice", async t => {
-  const roster = new Roster<{ place?: number | undefined; name: number }>()
-  const all = Array.from({ length: 100 }, (_, name) => ({ name, place: undefined }))
-  const like = new Set<(typeof all)[number]>()
-  const step = (at: number): number => (at * 37 + 11) % all.length
-  for (let turn = 0, at = 0; turn < 5_000; turn += 1, at = step(at + (turn % 7))) {
-    const one = all[at]!
-    t.equal(roster.has(one), like.has(one))
-    if (turn % 3 === 0) t.equal(roster.delete(one), like.delete(one))
-    else {
-      roster.add(one)
-      like.add(one)
-    }
-    t.equal(roster.size, like.size)
-  }
-  t.same(
-    [...roster].map(({ name }) => name).toSorted((a, b) => a - b),
-    [...like].map(({ name }) => name).toSorted((a, b) => a - b),
-  )
-  const seen: number[] = []
-  for (const one of roster) {
-    seen.push(one.name)
-    for (const other of all) roster.delete(other)
-  }
-  t.equal(seen.length, 1, "who leaves meanwhile is not told")
-})

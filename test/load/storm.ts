@@ -5,6 +5,7 @@
 
 import { connect, createServer, type Server, type Socket } from "node:net"
 import { setTimeout } from "node:timers/promises"
+import { chunked, streamHead } from "../fixtures/vendor.ts"
 import { between, pick } from "./random.ts"
 import { wires } from "./traffic.ts"
 
@@ -15,8 +16,6 @@ type Random = () => number
 const usage = { input_tokens: 10, output_tokens: 20 }
 const whole = JSON.stringify({ type: "message", id: "msg_1", role: "assistant", content: [], usage })
 const start = `event: message_start\ndata: ${JSON.stringify({ type: "message_start", message: { ...JSON.parse(whole) } })}\n\n`
-const chunk = (text: string): string => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
-const streamHead = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
 const wholeHead = `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${whole.length}\r\n\r\n`
 
 /** How a vendor ends the one request that a connection brings. */
@@ -27,9 +26,9 @@ const endings: readonly { readonly name: string; readonly weight: number; run(so
   { name: "ends in its head", weight: 1, run: socket => void socket.end("HTTP/1.1 200 OK\r\ncontent-le") },
   { name: "ends in its body", weight: 1, run: socket => void socket.end(wholeHead + whole.slice(0, 40)) },
   { name: "resets in its body", weight: 1, run: socket => void resetAfter(socket, wholeHead + whole.slice(0, 40)) },
-  { name: "resets in a stream", weight: 1, run: socket => void resetAfter(socket, streamHead + chunk(start)) },
-  { name: "ends in a stream", weight: 1, run: socket => void socket.end(streamHead + chunk(start)) },
-  { name: "sends no chunk", weight: 1, run: socket => void socket.end(`${streamHead + chunk(start)}zz\r\nwhat`) },
+  { name: "resets in a stream", weight: 1, run: socket => void resetAfter(socket, streamHead + chunked(start)) },
+  { name: "ends in a stream", weight: 1, run: socket => void socket.end(streamHead + chunked(start)) },
+  { name: "sends no chunk", weight: 1, run: socket => void socket.end(`${streamHead + chunked(start)}zz\r\nwhat`) },
   { name: "sends too much", weight: 1, run: socket => void socket.end(`${wholeHead + whole}HTTP/1.1 200 OK\r\n\r\n`) },
   { name: "sends no head", weight: 1, run: socket => void socket.end("\0\0\0 what\r\n\r\n") },
 ]

@@ -80,6 +80,44 @@ for (const stream of [false, true]) {
   })
 }
 
+t.test("ids that come again bring each turn its own reasoning, and no other conversation's", async t => {
+  const { product, client } = await open(t)
+  const say = async (messages: readonly object[], reasoning: string) => {
+    product.vendor.answer = (_, response) =>
+      json(response, 200, answered({ content: "", reasoning_content: reasoning, tool_calls: [call] }))
+    await client.chat.completions.create({ model: "thinker", messages: messages as [], tools: [weather] })
+    const { messages: sent } = product.vendor.received.at(-1)!.json() as Sent
+    return sent.flatMap(({ reasoning_content }) => reasoning_content ?? [])
+  }
+  const ours = [{ role: "user", content: "A" }]
+  const theirs = [{ role: "user", content: "B" }]
+  const turn = (result: string) => [history[1], { ...history[2], content: result }]
+  t.same(await say(ours, "first of A"), [])
+  t.same(await say(theirs, "first of B"), [])
+  t.same(await say([...ours, ...turn("1")], "second of A"), ["first of A"])
+  t.same(await say([...ours, ...turn("1"), ...turn("2")], "third of A"), ["first of A", "second of A"])
+  t.same(await say([...theirs, ...turn("1")], "second of B"), ["first of B"])
+})
+
+t.test("a loop of a hundred turns gets all of it back; the other name of the field comes back as it was", async t => {
+  const { product, client } = await open(t)
+  const messages: object[] = [question]
+  for (let turn = 0; turn <= 100; turn += 1) {
+    const said = { content: "", reasoning: `thought ${turn}`, tool_calls: [{ ...call, id: `call_${turn}` }] }
+    product.vendor.answer = (_, response) => json(response, 200, answered(said))
+    await client.chat.completions.create({ model: "thinker", messages: messages as [], tools: [weather] })
+    messages.push(
+      { role: "assistant", content: null, tool_calls: [{ ...call, id: `call_${turn}` }] },
+      { role: "tool", tool_call_id: `call_${turn}`, content: `rain ${turn}` },
+    )
+  }
+  const { messages: sent } = product.vendor.received.at(-1)!.json() as { messages: readonly { reasoning?: string }[] }
+  t.same(
+    sent.flatMap(({ reasoning }) => reasoning ?? []),
+    Array.from({ length: 100 }, (_, turn) => `thought ${turn}`),
+  )
+})
+
 t.test("an answer without reasoning, without a tool or with a reasoning that is too long keeps nothing", async t => {
   const { product, client } = await open(t)
   const answers = [

@@ -126,7 +126,7 @@ export class SqliteAccounts implements Accounts {
 
   async holds(member: MemberRef) {
     const now = this.#options.now()
-    return this.#holds.of(member).open.map(({ id, micros, expiresAt }) => ({
+    return [...this.#holds.of(member).open].map(({ id, micros, expiresAt }) => ({
       id,
       micros,
       expiresInMs: expiresAt - now,

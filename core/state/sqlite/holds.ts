@@ -1,36 +1,51 @@
 /** Open holds in memory: when the process dies, its calls died too. */
 
+import { type Listed, Roster } from "../../kit/roster.ts"
 import { memberKey, memberOf } from "../member.ts"
 import type { MemberRef } from "../store.ts"
 
-export interface OpenHold {
+export interface OpenHold extends Listed {
   readonly id: string
   readonly micros: number
   expiresAt: number
 }
 
-/** The open holds of one member: mostly none or one, so that a list finds it sooner than a table. */
+/** So many holds are looked through; more of one member get a table. */
+const crowd = 16
+
+/** The open holds of one member: mostly none or one, which a glance finds sooner than a table. */
 export class MemberHolds {
-  readonly open: OpenHold[] = []
+  readonly #open = new Roster<OpenHold>()
+  #byId: Map<string, OpenHold> | undefined
   total = 0
 
+  get open(): Iterable<OpenHold> {
+    return this.#open
+  }
+
+  get isEmpty(): boolean {
+    return this.#open.size === 0
+  }
+
   find(id: string): OpenHold | undefined {
-    return this.open.find(hold => hold.id === id)
+    return this.#byId === undefined ? this.#open.find(hold => hold.id === id) : this.#byId.get(id)
   }
 
   add(hold: OpenHold): void {
-    this.open.push(hold)
+    this.#open.add(hold)
     this.total += hold.micros
+    if (this.#open.size > crowd) this.#byId ??= new Map([...this.#open].map(one => [one.id, one]))
+    this.#byId?.set(hold.id, hold)
   }
 
   /** The hold that ended, `undefined` when it had before. */
   end(id: string): OpenHold | undefined {
-    const at = this.open.findIndex(hold => hold.id === id)
-    if (at === -1) return undefined
-    const hold = this.open[at] as OpenHold
-    const last = this.open.pop() as OpenHold
-    if (last !== hold) this.open[at] = last
+    const hold = this.find(id)
+    if (hold === undefined) return undefined
+    this.#open.delete(hold)
     this.total -= hold.micros
+    if (this.isEmpty) this.#byId = undefined
+    else this.#byId?.delete(id)
     return hold
   }
 }
@@ -53,9 +68,9 @@ export class Holds {
   /** Forgets the members without a hold, and tells the holds that are past their time. */
   sweep(now: number): readonly { readonly member: MemberRef; readonly id: string }[] {
     const found: { member: MemberRef; id: string }[] = []
-    for (const [key, { open }] of this.#members) {
-      if (open.length === 0) this.#members.delete(key)
-      for (const { id, expiresAt } of open) if (expiresAt <= now) found.push({ member: memberOf(key), id })
+    for (const [key, holds] of this.#members) {
+      if (holds.isEmpty) this.#members.delete(key)
+      for (const { id, expiresAt } of holds.open) if (expiresAt <= now) found.push({ member: memberOf(key), id })
     }
     return found
   }

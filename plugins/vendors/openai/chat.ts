@@ -3,7 +3,6 @@
 import type { ChatContext, ChatRequest, ChatSpoke } from "../../../core/index.ts"
 import { answerIn, apiPath, unreadable } from "../common/answers.ts"
 import { record } from "../common/json.ts"
-import { ReasoningLog, withReasoning } from "./reasoning.ts"
 
 export const chatSpoke: ChatSpoke = {
   api: "chat",
@@ -11,29 +10,13 @@ export const chatSpoke: ChatSpoke = {
     path: `${apiPath(context.vendor)}/chat/completions`,
     body: vendorRequest(request, context),
   }),
-  whole: (body, context) => {
-    const answer = answerOf(body)
-    watched(context)?.(body)
-    return { ...answer, model: context.model.name }
-  },
-  watch: context => watched(context),
-}
-
-const watched = (context: ChatContext): ((data: Buffer) => void) | undefined => {
-  if (context.rules.reasoning_back !== true || context.keep === undefined) return undefined
-  const log = new ReasoningLog(context)
-  return data => log.read(data)
+  whole: (body, { model }) => ({ ...answerOf(body), model: model.name }),
 }
 
 /** Fields that the wire does not know pass too: the vendor takes them, or says that it does not. */
-const vendorRequest = (request: ChatRequest, context: ChatContext): Record<string, unknown> => {
-  const { target, rules } = context
+const vendorRequest = (request: ChatRequest, { target, rules }: ChatContext): Record<string, unknown> => {
   const kept = Object.entries(request).filter(([, value]) => value !== undefined)
-  const body: Record<string, unknown> = {
-    ...Object.fromEntries(kept),
-    model: target.model,
-    messages: withReasoning(request.messages, context),
-  }
+  const body: Record<string, unknown> = { ...Object.fromEntries(kept), model: target.model }
   renameLimit(body, rules.max_tokens_as)
   // Usage is always asked for; the endpoint takes the chunk out again that the client did not want.
   if (request.stream === true) body.stream_options = { ...record(request.stream_options), include_usage: true }
