@@ -26,12 +26,13 @@ const renewedAtOnce = 500
 export class Running {
   readonly #options: RunningOptions
   readonly #holds = new Roster<RunningHold>()
-  #cancel: () => void
+  #cancel = (): void => {}
   #busy = false
 
   constructor(options: RunningOptions) {
     this.#options = options
-    this.#cancel = this.#arm()
+    // At once: gateways that die again and again before their first beat would leave what the dead held for ever.
+    void this.#beat()
   }
 
   get size(): number {

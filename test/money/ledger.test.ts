@@ -1,7 +1,7 @@
 import { type Test, t } from "tap"
 import { checkLedger } from "../../core/money/check.ts"
 import { createLedger } from "../../core/money/ledger.ts"
-import { testClock } from "../../core/observe/clock.ts"
+import { type TestClock, testClock } from "../../core/observe/clock.ts"
 import { createMetrics } from "../../core/observe/metrics.ts"
 import type { Priced } from "../../core/offer.ts"
 import type { HoldOptions, Log, Principal } from "../../core/plugin.ts"
@@ -53,7 +53,13 @@ const faulty = (store: Store) => {
   return { faults, store: { ...store, accounts } }
 }
 
-const open = async (t: Test, { granted = 1_000 } = {}) => {
+interface Before {
+  readonly granted?: number
+  /** What happened in the store before this gateway started. */
+  readonly before?: (store: Store, clock: TestClock) => Promise<unknown>
+}
+
+const open = async (t: Test, { granted = 1_000, before }: Before = {}) => {
   const clock = testClock()
   const real = await openSqlite({
     path: ":memory:",
@@ -67,6 +73,7 @@ const open = async (t: Test, { granted = 1_000 } = {}) => {
   const lines: string[] = []
   const write = (_: object, message: string) => void lines.push(message)
   const log: Log = { debug: () => {}, info: write, warn: write, error: write }
+  await before?.(real, clock)
   const ledger = createLedger({ store, clock, log, metrics: metrics.forPlugin("ledger"), holdLifeMs: life })
   await real.accounts.grant("g", alice, granted, "gift")
   t.teardown(async () => {
@@ -224,6 +231,19 @@ t.test("a lapsed hold is counted and told, and its settle charges once", async t
   t.equal(await metric("ledger_lapsed_total"), 1)
   t.match(await hold.settle(priced(100), bill), { micros: 100, durable: true })
   t.match(await ledger.balance(alice), { available: 900, held: 0, spent: 100 })
+})
+
+t.test("what the dead held lapses when a gateway starts, not only when it has lived for a while", async t => {
+  const { ledger, clock, metric } = await open(t, {
+    before: async (store, clock) => {
+      await store.accounts.grant("earlier", alice, 10, "gift")
+      await store.accounts.hold({ id: "dead", member: alice, micros: 5, least: 5 })
+      await clock.advance(life + 1)
+    },
+  })
+  await clock.advance(0)
+  t.equal(await metric("ledger_lapsed_total"), 1)
+  t.match(await ledger.balance(alice), { available: 1_010, held: 0 })
 })
 
 t.test("a refund is given once and counted", async t => {
