@@ -1,8 +1,8 @@
 /** One generation: the routes, chains and adapters of one configuration, swapped whole and torn down after its last call. */
 
 import type { Adapter, Dialect } from "./adapter.ts"
-import type { Config } from "./catalog/load.ts"
-import { ConfigError } from "./catalog/load.ts"
+import type { Config, PluginLine, Position } from "./catalog/load.ts"
+import { ConfigError, problemText } from "./catalog/load.ts"
 import { price } from "./catalog/price.ts"
 import { compileSchema, type Problem } from "./catalog/schema.ts"
 import { sandboxSecret } from "./catalog/secret.ts"
@@ -12,7 +12,7 @@ import { Exchange, type ExchangeContext, type VendorTable } from "./http/exchang
 import { compileFields, type FieldFilter } from "./http/fields.ts"
 import { ChainError, type CompiledRoute, compileRoute, type NamedStep } from "./http/pipeline.ts"
 import { plain } from "./http/plain.ts"
-import { createRouter } from "./http/router.ts"
+import { createRouter, type RouteError } from "./http/router.ts"
 import type { Site } from "./http/serving.ts"
 import { runTunnel } from "./http/tunnel.ts"
 import { type AnyPlugin, type LoadedAdapters, loadAdapters, loadPlugins, type ReadyPlugin } from "./loader.ts"
@@ -65,6 +65,8 @@ class Assembly {
   readonly #adapters: Map<string, Adapter>
   readonly #dialects = new Map<string, Dialect>([[plain.name, plain]])
   readonly #vendors: ReadonlyMap<string, Vendor>
+  /** Where the configuration names each plugin. */
+  readonly #lines = new Map<string, PluginLine>()
   readonly #steps: NamedStep[] = []
   readonly #routes: { readonly plugin: string; readonly route: Route }[] = []
   readonly #teardowns: Teardown[] = []
@@ -78,6 +80,7 @@ class Assembly {
   }
 
   async add(plugin: ReadyPlugin): Promise<void> {
+    if (plugin.line !== undefined) this.#lines.set(plugin.name, plugin.line)
     const teardown = await plugin.setup(this.#hostOf(plugin))
     if (teardown !== undefined) this.#teardowns.push(teardown)
   }
@@ -86,19 +89,12 @@ class Assembly {
     const table = this.#vendorTable()
     const routes = this.#routes.map(({ plugin, route }) => {
       if (!this.#dialects.has(route.dialect))
-        throw this.#problem(`${route.path} of plugin ${plugin}: no dialect is called "${route.dialect}"`)
+        throw this.#problem(plugin, `${route.path} of plugin ${plugin}: no dialect is called "${route.dialect}"`)
       this.#checkWire(route)
       return this.#compile(route, plugin, table)
     })
-    const { basePath } = this.#config
-    const plainRoutes = createRouter(
-      routes.filter(({ route }) => route.upgrade !== true),
-      basePath,
-    )
-    const upgradeRoutes = createRouter(
-      routes.filter(({ route }) => route.upgrade === true),
-      basePath,
-    )
+    const plainRoutes = this.#router(routes.filter(({ route }) => route.upgrade !== true))
+    const upgradeRoutes = this.#router(routes.filter(({ route }) => route.upgrade === true))
     let calls = 0
     let onIdle: (() => void) | undefined
     return {
@@ -128,10 +124,10 @@ class Assembly {
     for (const model of this.#config.catalog.models.values()) {
       if (model.family !== accepts.family || !accepts.types.includes(model.type) || model.targets.length === 0) continue
       if (model.targets.some(({ vendor }) => this.#adapterOf(vendor).name === accepts.wire)) continue
+      const at = this.#config.places.models.get(model.name) ?? this.#top
       const advice = "give it a target that does, or name another family"
-      throw this.#problem(
-        `model ${model.name} is of the family ${model.family}, but no target speaks ${accepts.wire}, as ${method} ${path} needs: ${advice}`,
-      )
+      const problem = `the family is ${model.family}, but no target speaks ${accepts.wire}, as ${method} ${path} needs: ${advice}`
+      throw new ConfigError([problemText(at, `models.${model.name}`, problem)])
     }
   }
 
@@ -160,7 +156,8 @@ class Assembly {
         observe: (plugin, seconds) => metrics.product("plugin_duration_seconds").child(plugin).observe(seconds),
       })
     } catch (error) {
-      throw error instanceof ChainError ? this.#chainProblem(error) : this.#problem((error as Error).message)
+      const plugin = error instanceof ChainError ? error.plugin : owner
+      throw this.#problem(plugin, (error as Error).message)
     }
   }
 
@@ -212,15 +209,26 @@ class Assembly {
     }
   }
 
-  /** At the line of the plugin that asks for more than it gets, else where the pipeline begins. */
-  #chainProblem({ message, plugin }: ChainError): ConfigError {
-    const { plugins } = this.#config
-    const line = plugins.find(({ name }) => name === plugin) ?? plugins[0]
-    return line === undefined ? this.#problem(message) : new ConfigError([line.problem([], message)])
+  #router(routes: readonly CompiledRoute[]) {
+    try {
+      return createRouter(routes, this.#config.basePath)
+    } catch (error) {
+      const { route, message } = error as RouteError
+      const owner = this.#routes.findLast(
+        ({ route: { method, path } }) => method === route.method && path === route.path,
+      )
+      throw this.#problem(owner?.plugin, message)
+    }
   }
 
-  #problem(message: string): ConfigError {
-    return new ConfigError([`${this.#config.file}: ${message}`])
+  get #top(): Position {
+    return { file: this.#config.file, line: 1, column: 1 }
+  }
+
+  /** At the line of the plugin, else where the pipeline begins. */
+  #problem(plugin: string | undefined, message: string): ConfigError {
+    const line = this.#lines.get(plugin ?? "") ?? this.#config.plugins[0]
+    return new ConfigError([line === undefined ? problemText(this.#top, "", message) : line.problem([], message)])
   }
 }
 

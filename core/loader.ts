@@ -6,7 +6,7 @@ import { dirname, extname, isAbsolute, join, resolve } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import type { Adapter, Dialect } from "./adapter.ts"
 import type { Config, PluginLine } from "./catalog/load.ts"
-import { ConfigError } from "./catalog/load.ts"
+import { ConfigError, problemText } from "./catalog/load.ts"
 import { schemaFault, validateOptions } from "./catalog/schema.ts"
 import type { JsonSchema } from "./offer.ts"
 import type { Host, Plugin, Teardown } from "./plugin.ts"
@@ -23,6 +23,8 @@ export interface ReadyPlugin {
   readonly name: string
   /** False: ours, whose metrics bear no prefix. */
   readonly foreign: boolean
+  /** Where the configuration names it; absent for endpoints that `all` brings. */
+  readonly line?: PluginLine
   setup(host: Host): Promise<Teardown | undefined>
 }
 
@@ -70,7 +72,7 @@ const loadLine = async (line: PluginLine): Promise<ReadyPlugin> => {
     throw refusal(line, `speaks plugin api ${String((found as { api: unknown }).api)}; this gateway speaks api 1`)
   if (!nameForm.test(found.name))
     throw refusal(line, `has the name "${found.name}", which must match ${nameForm.source}`)
-  return ready(found, optionsOf(found, line), foreign)
+  return { ...ready(found, optionsOf(found, line), foreign), line }
 }
 
 const optionsOf = (plugin: AnyPlugin, line: PluginLine): unknown => {
@@ -136,7 +138,8 @@ export const loadAdapters = async (config: Config): Promise<LoadedAdapters> => {
       ? resolve(dirname(config.file), vendor.adapter)
       : createRequire(config.file).resolve(vendor.adapter)
     if (!add(vendor.adapter, await importFile(file))) {
-      throw new ConfigError([`${config.file} vendors.${vendor.name}.adapter: ${vendor.adapter} exports no adapter`])
+      const at = config.places.vendors.get(vendor.name) ?? { file: config.file, line: 1, column: 1 }
+      throw new ConfigError([problemText(at, `vendors.${vendor.name}.adapter`, `${vendor.adapter} exports no adapter`)])
     }
   }
   return { byName, dialects }

@@ -80,6 +80,11 @@ export interface Config {
   readonly watch: boolean
   readonly sandbox: boolean
   readonly vendors: ReadonlyMap<string, Vendor>
+  /** Where vendors and models are written down, for what shows only when all is put together. */
+  readonly places: {
+    readonly vendors: ReadonlyMap<string, Position>
+    readonly models: ReadonlyMap<string, Position>
+  }
   readonly plugins: readonly PluginLine[]
   readonly endpoints: "all" | readonly PluginLine[]
   /** Path prefixes of each native family. */

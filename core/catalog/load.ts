@@ -3,7 +3,7 @@
 import { readFile, stat } from "node:fs/promises"
 import { dirname, resolve } from "node:path"
 import { readCatalog } from "./catalog.ts"
-import type { Config, LoadOptions } from "./config.ts"
+import type { Config, LoadOptions, Position } from "./config.ts"
 import { readBasePath, readLimits, readListen, readOps, readStore, readTimezone, readUpstream } from "./deployment.ts"
 import { type Field, required } from "./field.ts"
 import { ConfigError, Problems, problemText } from "./problems.ts"
@@ -13,7 +13,7 @@ import { readVendors } from "./vendors.ts"
 import { readYaml } from "./yaml.ts"
 
 export type * from "./config.ts"
-export { ConfigError } from "./problems.ts"
+export { ConfigError, problemText } from "./problems.ts"
 
 const topKeys = [
   "listen",
@@ -46,6 +46,7 @@ export const loadConfig = async (file: string, options: LoadOptions = {}): Promi
   const path = resolve(file)
   const top = readYaml(await textOf(path, file), path, problems)
   const fields = top.fields(topKeys)
+  if (fields.size === 0) problems.check() // not the file that was meant: nothing else in it, or beside it, is news
   const catalogField = fields.get("catalog")
   const catalogPath = resolve(dirname(path), catalogField?.string("the path of a file") ?? "./catalog.yaml")
   const catalog = readYaml(await textOf(catalogPath, catalogPath, catalogField), catalogPath, problems)
@@ -90,6 +91,7 @@ const readConfig = (
     watch: fields.get("watch")?.boolean() ?? false,
     sandbox,
     vendors: known.vendors,
+    places: { vendors: placesIn(top, "vendors"), models: placesIn(catalog, "models") },
     plugins: readPlugins(fields.get("plugins")),
     endpoints: readEndpoints(fields.get("endpoints")),
     mounts: readMounts(fields.get("mounts")),
@@ -97,6 +99,11 @@ const readConfig = (
     catalog: readCatalog(catalog, known),
     files: [...source.files],
   }
+}
+
+const placesIn = ({ shape }: Field, key: string): ReadonlyMap<string, Position> => {
+  const field = shape.kind === "map" ? shape.entries.get(key) : undefined
+  return field?.shape.kind === "map" ? new Map([...field.shape.entries].map(([name, { at }]) => [name, at])) : new Map()
 }
 
 /** The keys of gateway.yaml that differ and that a running process cannot change. */

@@ -27,16 +27,23 @@ export interface Router<T> {
  * - `{name+}` is greedy: one segment or more, `%2F` decoded too; literal segments may follow it.
  * - A literal wins over a parameter, a parameter over a greedy one; among these the first that takes the method.
  *
- * @throws Error when a path is not well formed, or two routes mean the same requests
+ * @throws RouteError when a path is not well formed, or two routes mean the same requests
  */
 export const createRouter = <T extends Routed>(routes: readonly T[], basePath: string): Router<T> => {
   const root = newNode<T>()
   const literals = new Map<string, Leaf<T>>()
-  for (const route of routes) {
+  const insert = (route: T): void => {
     const segments = segmentsOf(`${basePath}/${route.path}`)
     const leaf = leafFor(root, segments)
     add(leaf, route, segments)
     if (!segments.some(isParameter)) literals.set(`/${segments.join("/")}`, leaf)
+  }
+  for (const route of routes) {
+    try {
+      insert(route)
+    } catch (error) {
+      throw new RouteError((error as Error).message, route)
+    }
   }
   return {
     match(method, path) {
@@ -46,6 +53,16 @@ export const createRouter = <T extends Routed>(routes: readonly T[], basePath: s
       const known = literals.get(bare)?.get(verb)?.literal
       return known ?? search(root, verb, bare)
     },
+  }
+}
+
+/** What is wrong with one of the routes. */
+export class RouteError extends Error {
+  readonly route: Routed
+
+  constructor(message: string, route: Routed) {
+    super(message)
+    this.route = route
   }
 }
 

@@ -225,7 +225,14 @@ t.test("YAML that could surprise is refused with its place", async t => {
   for (const [yaml, problem] of cases) {
     t.match(await problemsOf(t, { "gateway.yaml": `${smallGateway}\n${yaml}\n` }), [problem], yaml.slice(0, 60))
   }
-  t.match(await problemsOf(t, { "gateway.yaml": "" }), [/gateway.yaml:1:1 \(top\): expected an object, found null/])
+  for (const [text, found] of [
+    ["", "null"],
+    ["just words", '"just words"'],
+    ["- a list", "a list"],
+  ] as const) {
+    const files = { "gateway.yaml": text, "catalog.yaml": "models: 5" }
+    t.same(await problemsOf(t, files), [`gateway.yaml:1:1 (top): expected an object, found ${found}`])
+  }
   t.match(await problemsOf(t, { "gateway.yaml": "- a" }), [/expected an object, found a list/])
 })
 

@@ -73,7 +73,7 @@ t.test("a model of a relayed family without a vendor that speaks it stops the st
         models: { lost: { type: "llm", family: "anthropic", targets: [{ vendor: "openai", model: "x" }] } },
       },
     },
-    /model lost is of the family anthropic, but no target speaks anthropic/,
+    /catalog\.yaml:\d+:\d+ models\.lost: the family is anthropic, but no target speaks anthropic/,
   ),
 )
 
@@ -93,7 +93,7 @@ t.test("two routes on one path, and two steps that bill, are refused", async t =
         handle: call => call.reply(200, {}),
       }),
   }
-  await t.rejects(open(t, { plugins: [twice] }))
+  await t.rejects(open(t, { plugins: [twice] }), /gateway\.yaml:\d+:\d+ plugins\.0: Two routes for GET \/credits\//)
 })
 
 t.test("a step sees every route that its `on` names, native ones included, and none besides", async t => {
