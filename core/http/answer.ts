@@ -1,9 +1,10 @@
 /** What an attempt is made of, how its answer reaches the client, and what is read off a vendor's head. */
 
-import type { Adapter, Api, Fault, Framing } from "../adapter.ts"
+import type { Adapter, Api, Dialect, Fault, Framing } from "../adapter.ts"
 import { GatewayError, isGatewayError } from "../errors.ts"
 import type { Secret, Target, Vendor } from "../offer.ts"
 import type { Attempt, Clock, Draft, Outcome } from "../plugin.ts"
+import type { AttemptMetrics } from "./attempt-metrics.ts"
 import type { GatewayCall } from "./call.ts"
 import type { Drains } from "./drains.ts"
 import type { FieldFilter } from "./fields.ts"
@@ -33,14 +34,9 @@ export interface AttemptParts {
   readonly drains: Drains
   readonly clock: Clock
   readonly wheel: Wheel
-  /** The dialect's bytes that end a failed event stream, and its error body. */
-  readonly streamError: (error: GatewayError) => string
-  readonly errorBody: (error: GatewayError) => string
-  readonly onFirstToken: (seconds: number) => void
-  readonly onOverflow: () => void
-  readonly onSurprise: (kind: string) => void
-  /** A step's billing or watcher threw when the answer was on its way: no error answer can tell it any more. */
-  readonly onPluginFailed: (cause: unknown) => void
+  /** How a stream that fails midway tells its client. */
+  readonly dialect: Dialect
+  readonly metrics: AttemptMetrics
 }
 
 /** How an answer reaches the client. */

@@ -169,17 +169,17 @@ export class AttemptRun implements UpstreamHandler {
   }
 
   #makeMeter(stream: Pick<ConstructorParameters<typeof Meter>[0], "framing" | "onEvent"> = { framing: undefined }) {
-    const { api, call, onOverflow } = this.parts
-    return new Meter({ api, watchers: call.watchers, onOverflow, ...stream })
+    const { api, call, metrics } = this.parts
+    return new Meter({ api, watchers: call.watchers, onOverflow: metrics.overflow, ...stream })
   }
 
   #prepareDecoding(failed: boolean): void {
     const coding = String(this.fields["content-encoding"] ?? "")
     if (isIdentity(coding)) return
-    const { call, draft, onSurprise } = this.parts
+    const { call, draft, metrics } = this.parts
     this.keepsCoding = !failed && draft.verb === "relay" && accepts(call.headers["accept-encoding"], coding)
     const spoilt = (): void => {
-      onSurprise("bad_encoding")
+      metrics.surprise("bad_encoding")
       if (!this.keepsCoding) void this.broken(unreadable(new Error("the content coding is broken")))
     }
     this.#decoding = decoding(coding, chunk => this.#clear(chunk, !this.keepsCoding), spoilt, decodedBytesMax)
@@ -228,7 +228,7 @@ export class AttemptRun implements UpstreamHandler {
     if (!this.detached && this.#answer?.sent !== true) return this.failed({ error })
     this.#cause = error
     this.#close()
-    if (error.code === "plugin_failed") this.parts.onPluginFailed(error.cause)
+    if (error.code === "plugin_failed") this.parts.metrics.pluginFailed(error.cause)
     const billed = await this.bill(end)
     if (!this.detached) await this.#answer?.cut(this.#safe(error))
     this.finish(billed, this.detached ? "abandoned" : "broken")
@@ -260,12 +260,12 @@ export class AttemptRun implements UpstreamHandler {
   /** Settles or releases by what the meter read. Never rejects: a settle that fails takes no answer away. */
   async bill(end: UpstreamEnd): Promise<Billed> {
     this.#over = true
-    const { api, call, target, onSurprise, onPluginFailed } = this.parts
+    const { api, call, target, metrics } = this.parts
     try {
-      for (const kind of this.meter.reader.surprises ?? []) onSurprise(kind)
+      for (const kind of this.meter.reader.surprises ?? []) metrics.surprise(kind)
       if (api.metered !== false) this.#billed = await call.bill(this.meter.report(), end, target)
     } catch (cause) {
-      onPluginFailed(cause)
+      metrics.pluginFailed(cause)
     }
     return this.#billed
   }
@@ -286,7 +286,7 @@ export class AttemptRun implements UpstreamHandler {
   }
 
   firstToken(): void {
-    this.parts.onFirstToken((performance.now() - this.#sentAt) / 1000)
+    this.parts.metrics.firstToken((performance.now() - this.#sentAt) / 1000)
   }
 
   /** The vendor's fields that the client may see; `content-type` only where its bytes pass. */

@@ -6,6 +6,7 @@ import type { Target, Vendor } from "../offer.ts"
 import type { Attempt, Call, Clock, Draft, Log, Metrics, Outcome } from "../plugin.ts"
 import type { Failure, Result } from "./answer.ts"
 import { AttemptRun } from "./attempt.ts"
+import { AttemptMetrics } from "./attempt-metrics.ts"
 import type { Breaker } from "./breaker.ts"
 import type { GatewayCall } from "./call.ts"
 import type { Drains } from "./drains.ts"
@@ -135,7 +136,7 @@ export class Exchange {
 
   async #send(candidate: Candidate, draft: Draft): Promise<Result> {
     const { vendor, secret, target } = candidate
-    const { upstream, drains, clock, wheel, metrics, log } = this.#context
+    const { upstream, drains, clock, wheel } = this.#context
     const call = this.#call
     call.assertWanted()
     const adapter = this.#table.adapter(vendor.name)
@@ -145,7 +146,6 @@ export class Exchange {
     if (api === undefined)
       throw new GatewayError("internal", "Internal error", { cause: `${adapter.name} has no api ${draft.api}` })
     const request = await outgoing(call, draft, candidate, adapter, filter)
-    const model = call.find("model")?.model.name ?? "other"
     const run = new AttemptRun({
       call,
       draft,
@@ -159,15 +159,8 @@ export class Exchange {
       drains,
       clock,
       wheel,
-      streamError: error => dialect.streamError(error, call.id),
-      errorBody: error => JSON.stringify(dialect.render(error, call.id)),
-      onFirstToken: seconds => metrics.product("stream_first_token_seconds").child(vendor.name, model).observe(seconds),
-      onOverflow: () => metrics.product("watch_overflow_total").child(vendor.name, "event").add(),
-      onSurprise: kind => metrics.product("vendor_surprises_total").child(vendor.name, kind).add(),
-      onPluginFailed: cause => {
-        metrics.product("plugin_errors_total").child(call.step).add()
-        log.error({ id: call.id, plugin: call.step, err: cause }, "a step failed during the answer")
-      },
+      dialect,
+      metrics: new AttemptMetrics(call, vendor.name, this.#context),
     })
     run.start(upstream.send(request, run))
     return run.result

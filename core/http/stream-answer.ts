@@ -72,12 +72,13 @@ export class StreamAnswer implements Answer {
   }
 
   async cut(error: GatewayError): Promise<void> {
-    const { call, draft, streamError, errorBody } = this.#run.parts
+    const { call, dialect, draft } = this.#run.parts
     if (this.#run.keepsCoding) return call.client.cut() // plain text would be no part of the coding
-    const told = streamError(error)
+    const told = dialect.streamError(error, call.id)
     if (draft.verb === "stream") return call.client.end(told)
     // A cut event is closed by the blank line, so that the error is an event of its own.
-    await call.client.end(this.#run.meter.framing === "sse" ? `\n\n${told}` : `,\n${errorBody(error)}\n]`)
+    const body = (): string => JSON.stringify(dialect.render(error, call.id))
+    await call.client.end(this.#run.meter.framing === "sse" ? `\n\n${told}` : `,\n${body()}\n]`)
   }
 
   /** The wheel: nothing told anything in time. */

@@ -1,0 +1,39 @@
+/** What is counted and logged of one attempt while it runs; how it ended is counted by who looks at the outcome. */
+
+import type { Log, Metrics } from "../plugin.ts"
+import type { GatewayCall } from "./call.ts"
+
+export class AttemptMetrics {
+  readonly #call: GatewayCall
+  readonly #vendor: string
+  readonly #metrics: Metrics
+  readonly #log: Log
+
+  constructor(call: GatewayCall, vendor: string, { metrics, log }: { readonly metrics: Metrics; readonly log: Log }) {
+    this.#call = call
+    this.#vendor = vendor
+    this.#metrics = metrics
+    this.#log = log
+  }
+
+  firstToken(seconds: number): void {
+    const model = this.#call.find("model")?.model.name ?? "other"
+    this.#metrics.product("stream_first_token_seconds").child(this.#vendor, model).observe(seconds)
+  }
+
+  /** An answer, or an event of it, is too large to be read. */
+  readonly overflow = (): void => {
+    this.#metrics.product("watch_overflow_total").child(this.#vendor, "event").add()
+  }
+
+  surprise(kind: string): void {
+    this.#metrics.product("vendor_surprises_total").child(this.#vendor, kind).add()
+  }
+
+  /** A step's billing or watcher threw when the answer was on its way: no error answer can tell it any more. */
+  pluginFailed(cause: unknown): void {
+    const { id, step } = this.#call
+    this.#metrics.product("plugin_errors_total").child(step).add()
+    this.#log.error({ id, plugin: step, err: cause }, "a step failed during the answer")
+  }
+}
