@@ -124,7 +124,7 @@ class Assembly {
     for (const model of this.#config.catalog.models.values()) {
       if (model.family !== accepts.family || !accepts.types.includes(model.type) || model.targets.length === 0) continue
       if (model.targets.some(({ vendor }) => this.#adapterOf(vendor).name === accepts.wire)) continue
-      const at = this.#config.places.models.get(model.name) ?? this.#top
+      const at = this.#config.places.models.get(model.name)!
       const advice = "give it a target that does, or name another family"
       const problem = `the family is ${model.family}, but no target speaks ${accepts.wire}, as ${method} ${path} needs: ${advice}`
       throw new ConfigError([problemText(at, `models.${model.name}`, problem)])

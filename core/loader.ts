@@ -138,7 +138,7 @@ export const loadAdapters = async (config: Config): Promise<LoadedAdapters> => {
       ? resolve(dirname(config.file), vendor.adapter)
       : createRequire(config.file).resolve(vendor.adapter)
     if (!add(vendor.adapter, await importFile(file))) {
-      const at = config.places.vendors.get(vendor.name) ?? { file: config.file, line: 1, column: 1 }
+      const at = config.places.vendors.get(vendor.name)!
       throw new ConfigError([problemText(at, `vendors.${vendor.name}.adapter`, `${vendor.adapter} exports no adapter`)])
     }
   }

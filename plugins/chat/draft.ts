@@ -7,7 +7,7 @@ import {
   type ChatSpoke,
   type Draft,
   GatewayError,
-  withoutEffort,
+  hubDraft,
 } from "../../core/index.ts"
 import { ByteChunks, doneEvent } from "./chunks.ts"
 import type { Reasoning, ReasoningLog } from "./reasoning.ts"
@@ -31,17 +31,7 @@ export const chatDraft = (way: Way, request: ChatRequest): Draft => {
   if (spoke === undefined)
     throw new GatewayError("internal", "Internal error", { cause: `${adapter.name} has no chat` })
   const context = makeContext()
-  const { path, body, headers, memo } = spoke.request(request, context)
-  const base = {
-    api: spoke.api,
-    path,
-    body: JSON.stringify(body),
-    ...(headers === undefined ? {} : { headers }),
-    retry: (fault: { readonly message: string; readonly param?: string }) => {
-      const changed = withoutEffort(request, context.rules, fault)
-      return changed === undefined ? undefined : chatDraft(way, changed)
-    },
-  }
+  const { base, memo } = hubDraft(spoke, request, context, changed => chatDraft(way, changed))
   const asked: Asked = { adapter, spoke, request, context, memo, log: reasoning?.log(request) }
   return request.stream === true
     ? { ...base, verb: "stream", streamed: true, ping, ...streamed(asked) }

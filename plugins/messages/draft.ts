@@ -12,11 +12,11 @@ import {
   faultCodes,
   GatewayError,
   type Host,
+  hubDraft,
   isObject,
   type StreamEvent,
   signatureStore,
   type Target,
-  withoutEffort,
 } from "../../core/index.ts"
 import { chatRequest, MessageEvents, type StreamHead, sentCallId, stopsBeyond, wholeMessage } from "./hub/index.ts"
 
@@ -63,17 +63,7 @@ interface Way {
 
 const draftOf = (request: ChatRequest, way: Way): Draft => {
   const { adapter, spoke, context, head } = way
-  const { path, body, headers, memo } = spoke.request(request, context)
-  const base = {
-    api: spoke.api,
-    path,
-    body: JSON.stringify(body),
-    ...(headers === undefined ? {} : { headers }),
-    retry: (fault: { readonly message: string; readonly param?: string }) => {
-      const changed = withoutEffort(request, context.rules, fault)
-      return changed === undefined ? undefined : draftOf(changed, way)
-    },
-  }
+  const { base, memo } = hubDraft(spoke, request, context, changed => draftOf(changed, way))
   if (request.stream !== true) {
     const answer = (whole: Buffer) => ({ body: JSON.stringify(wholeMessage(spoke.whole(whole, context, memo), head)) })
     return { ...base, verb: "send", streamed: false, answer }
