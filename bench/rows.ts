@@ -36,8 +36,8 @@ export interface RowOptions {
   readonly peers: boolean
 }
 
-/** Turns of each side, one after the other: what disturbs the machine disturbs all. */
-const turns = 3
+/** Turns of each side, one after the other: what disturbs the machine disturbs all, and many short ones all alike. */
+const turns = 9
 
 /** Until V8 has compiled what is hot: the first requests of a process cost more than twice the later ones. */
 const warmSeconds = 6

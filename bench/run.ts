@@ -8,7 +8,7 @@ import { openStage } from "./stage.ts"
 const { values } = parseArgs({
   options: {
     only: { type: "string", multiple: true },
-    seconds: { type: "string", default: "5" },
+    seconds: { type: "string", default: "2" },
     json: { type: "boolean", default: false },
     peers: { type: "boolean", default: false },
   },
