@@ -98,6 +98,10 @@ export interface ErrorOptions {
   readonly param?: string
   /** `error.code` of the OpenAI shape where the vendors' SDKs know a word for it. */
   readonly reason?: string
+  /** The answer is the message itself, as plain text, in every dialect. */
+  readonly text?: true
+  /** Whose code failed: the plugin that `plugin_failed` is counted and logged for. */
+  readonly plugin?: string
   /** For the log only. */
   readonly cause?: unknown
 }
@@ -114,6 +118,8 @@ export class GatewayError extends Error {
   readonly detail: unknown
   readonly param: string | null
   readonly reason: string | null
+  readonly isText: boolean
+  readonly plugin: string | undefined
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
@@ -123,6 +129,8 @@ export class GatewayError extends Error {
     this.detail = options.detail ?? message
     this.param = options.param ?? null
     this.reason = options.reason ?? null
+    this.isText = options.text === true
+    this.plugin = options.plugin
     Object.defineProperty(this, brand, { value: true })
   }
 

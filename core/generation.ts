@@ -19,7 +19,7 @@ import { type AnyPlugin, type LoadedAdapters, loadAdapters, loadPlugins, type Re
 import type { ChildLog } from "./observe/log.ts"
 import type { MetricsHub } from "./observe/metrics.ts"
 import type { JsonSchema, Secret, Vendor } from "./offer.ts"
-import type { Body, Clock, Host, Ledger, Route, Step, Teardown } from "./plugin.ts"
+import type { Body, Clock, Host, Ledger, Route, Teardown } from "./plugin.ts"
 import type { Store } from "./state/store.ts"
 
 /** What belongs to the process and outlives every generation. */
@@ -183,8 +183,7 @@ class Assembly {
     const { metrics, log, clock, random, store, ledger, day, shared } = this.#parts
     const config = this.#config
     return {
-      use: step =>
-        void this.#steps.push({ plugin: plugin.name, step: plugin.foreign ? checked(plugin.name, step) : step }),
+      use: step => void this.#steps.push({ plugin: plugin.name, step, foreign: plugin.foreign }),
       route: route => void this.#routes.push({ plugin: plugin.name, route }),
       dialect: dialect => void this.#dialects.set(dialect.name, dialect),
       adapter: adapter => void this.#adapters.set(adapter.name, adapter),
@@ -284,16 +283,6 @@ const present = <T>(value: T | undefined, what: string): T => {
   if (value === undefined) throw new Error(`there is no ${what}`)
   return value
 }
-
-/** Types make our own steps return what `next()` gave; a plugin in plain JavaScript may forget it. */
-const checked = (plugin: string, step: Step): Step => ({
-  ...step,
-  run: async (call, next) => {
-    const outcome = await step.run(call, next)
-    if (outcome === undefined) throw new Error(`plugin ${plugin} must return what next() gave`)
-    return outcome
-  },
-})
 
 /** What a vendor without credentials (a server of one's own) is called with; in the sandbox any word will do. */
 const noSecret = (sandbox: boolean): Secret => ({ name: "none", reveal: () => (sandbox ? sandboxSecret : "") })

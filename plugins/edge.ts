@@ -19,7 +19,7 @@ export default {
     host.use({
       run(call, next) {
         if ((call.headers["user-agent"] ?? "").trim() !== "") return next()
-        throw host.error("blocked", "error code: 1010") // written as text, not as JSON
+        throw host.error("blocked", "error code: 1010", { text: true })
       },
     })
   },

@@ -5,6 +5,7 @@ import { GatewayError, isGatewayError } from "../errors.ts"
 import type { Secret, Target, Vendor } from "../offer.ts"
 import type { Attempt, Clock, Draft, Outcome } from "../plugin.ts"
 import type { AttemptMetrics } from "./attempt-metrics.ts"
+import type { Verdict } from "./breaker.ts"
 import type { GatewayCall } from "./call.ts"
 import type { Drains } from "./drains.ts"
 import type { FieldFilter } from "./fields.ts"
@@ -18,7 +19,8 @@ export interface Failure {
   readonly raw?: { readonly status: number; readonly fields: Fields; readonly body: Buffer }
 }
 
-export type Result = { readonly outcome: Outcome } | { readonly failure: Failure }
+/** `verdict`: what an answer that was begun tells of its secret. */
+export type Result = { readonly outcome: Outcome; readonly verdict: Verdict } | { readonly failure: Failure }
 
 export interface AttemptParts {
   readonly call: GatewayCall

@@ -31,9 +31,8 @@ export class AttemptMetrics {
   }
 
   /** A step's billing or watcher threw when the answer was on its way: no error answer can tell it any more. */
-  pluginFailed(cause: unknown): void {
-    const { id, step } = this.#call
-    this.#metrics.product("plugin_errors_total").child(step).add()
-    this.#log.error({ id, plugin: step, err: cause }, "a step failed during the answer")
+  pluginFailed(cause: unknown, plugin = this.#call.step): void {
+    this.#metrics.product("plugin_errors_total").child(plugin).add()
+    this.#log.error({ id: this.#call.id, plugin, err: cause }, "a step failed during the answer")
   }
 }

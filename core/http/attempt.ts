@@ -18,7 +18,7 @@ import type { UpstreamEnd } from "./billing.ts"
 import { accepts, type Decoding, decoding, isIdentity } from "./decoding.ts"
 import type { Drain } from "./drains.ts"
 import { ErrorAnswer } from "./error-answer.ts"
-import { errorOf } from "./failure.ts"
+import { errorOf, verdictOfEnd } from "./failure.ts"
 import { Meter } from "./meter.ts"
 import { makeOutcome, type OutcomeFields } from "./outcome.ts"
 import { StreamAnswer } from "./stream-answer.ts"
@@ -209,7 +209,7 @@ export class AttemptRun implements UpstreamHandler {
     const later = new Promise<Billed>(resolve => {
       this.#bringLater = resolve
     })
-    this.#resolve({ outcome: this.#outcome({ source: "none" }, "abandoned", later) })
+    this.#resolve({ outcome: this.#outcome({ source: "none" }, "abandoned", later), verdict: "unknown" })
   }
 
   /** Reading on would cost more than it tells: what was seen is billed. */
@@ -228,7 +228,7 @@ export class AttemptRun implements UpstreamHandler {
     if (!this.detached && this.#answer?.sent !== true) return this.failed({ error })
     this.#cause = error
     this.#close()
-    if (error.code === "plugin_failed") this.parts.metrics.pluginFailed(error.cause)
+    if (error.code === "plugin_failed") this.parts.metrics.pluginFailed(error.cause, error.plugin)
     const billed = await this.bill(end)
     if (!this.detached) await this.#answer?.cut(this.#safe(error))
     this.finish(billed, this.detached ? "abandoned" : "broken")
@@ -246,15 +246,22 @@ export class AttemptRun implements UpstreamHandler {
     if (!this.#close()) return
     this.waited()
     this.#bringLater?.({ source: "none" })
-    if (this.detached) void this.parts.call.release().finally(() => this.#drain?.end())
+    if (this.detached) void this.#giveUp()
     this.#resolve({ failure: { ...failure, attempt: this.attempt(failure.error) } })
+  }
+
+  /** Nobody waits for this answer any more, and there is nothing to bill. */
+  async #giveUp(): Promise<void> {
+    const { call, metrics } = this.parts
+    await call.release().catch(cause => metrics.pluginFailed(cause, call.biller))
+    this.#drain?.end()
   }
 
   finish(billed: Billed, end: Outcome["end"]): void {
     this.#close()
     this.#drain?.end()
     this.#bringLater?.(billed)
-    this.#resolve({ outcome: this.#outcome(billed, end) })
+    this.#resolve({ outcome: this.#outcome(billed, end), verdict: verdictOfEnd(end, this.#cause, this.meter.fault) })
   }
 
   /** Settles or releases by what the meter read. Never rejects: a settle that fails takes no answer away. */
@@ -265,7 +272,7 @@ export class AttemptRun implements UpstreamHandler {
       for (const kind of this.meter.reader.surprises ?? []) metrics.surprise(kind)
       if (api.metered !== false) this.#billed = await call.bill(this.meter.report(), end, target)
     } catch (cause) {
-      metrics.pluginFailed(cause)
+      metrics.pluginFailed(cause, call.biller)
     }
     return this.#billed
   }

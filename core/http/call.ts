@@ -25,6 +25,12 @@ export interface CallContext {
   onUsageMissing(call: GatewayCall, target: Target): void
 }
 
+/** A watcher and the plugin that set it. */
+export interface OwnedWatcher {
+  readonly plugin: string
+  readonly watcher: Watcher
+}
+
 const unbilled: Billed = { source: "none" }
 const noUsage: Usage = {}
 
@@ -36,7 +42,9 @@ export class GatewayCall implements Call {
   readonly startedTick = performance.now()
   readonly request: IncomingMessage
   readonly client: ClientSide
-  readonly watchers: Watcher[] = []
+  readonly watchers: OwnedWatcher[] = []
+  /** The plugin that bills. */
+  biller: string | undefined
   /** In the server's roster. */
   place: number | undefined
   /** Milliseconds waited for the vendor so far. */
@@ -219,12 +227,13 @@ export class GatewayCall implements Call {
   }
 
   watch(watcher: Watcher): void {
-    this.watchers.push(watcher)
+    this.watchers.push({ plugin: this.step, watcher })
   }
 
   onBill(billing: Billing): void {
     if (this.#billing !== undefined) throw new Error(`two steps bill ${this.route.path}`)
     this.#billing = billing
+    this.biller = this.step
   }
 
   exchange(prepare: (target: Target) => Draft | Promise<Draft>): Promise<Outcome> {

@@ -112,12 +112,7 @@ export class Exchange {
       throw error
     }
     if ("outcome" in result) {
-      const { end } = result.outcome
-      breaker.report(
-        candidate.vendor,
-        candidate.secret,
-        end === "delivered" ? "ok" : end === "broken" ? "failed" : "unknown",
-      )
+      breaker.report(candidate.vendor, candidate.secret, result.verdict)
       return result.outcome
     }
     const { failure } = result

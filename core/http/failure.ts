@@ -2,6 +2,7 @@
 
 import { type Fault, type FaultKind, faultCodes } from "../adapter.ts"
 import { type ErrorCode, GatewayError } from "../errors.ts"
+import type { Outcome } from "../plugin.ts"
 import type { Failure } from "./answer.ts"
 import type { Verdict } from "./breaker.ts"
 import { UpstreamError } from "./upstream.ts"
@@ -43,7 +44,9 @@ const kindByCode: { readonly [Code in ErrorCode]?: FaultKind } = {
   [faultCodes.timeout]: "timeout",
 }
 
-const meaningOf = ({ fault, error }: Failure): FaultMeaning | undefined => {
+type Cause = Pick<Failure, "fault" | "error">
+
+const meaningOf = ({ fault, error }: Cause): FaultMeaning | undefined => {
   const kind = fault?.kind ?? (error === undefined ? undefined : kindByCode[error.code])
   return kind === undefined ? undefined : meanings[kind]
 }
@@ -56,9 +59,22 @@ export const mayPass = (failure: Failure, repeatable: boolean): boolean => {
   return repeatable && meaningOf(failure)?.passing === true
 }
 
-export const verdictOf = (failure: Failure): Verdict => {
-  if (failure.error instanceof UpstreamError) return "failed"
-  return meaningOf(failure)?.verdict ?? "unknown"
+export const verdictOf = (cause: Cause): Verdict => {
+  if (cause.error instanceof UpstreamError) return "failed"
+  return meaningOf(cause)?.verdict ?? "unknown"
+}
+
+/**
+ * Of an answer that was begun. Nonsense, a plugin's fault and a stop of ours tell nothing of the vendor's health: clients
+ * whose requests bring them about must not be able to open the breaker on everyone.
+ */
+export const verdictOfEnd = (
+  end: Outcome["end"],
+  error: GatewayError | undefined,
+  fault: Fault | undefined,
+): Verdict => {
+  if (end === "delivered") return "ok"
+  return end === "broken" ? verdictOf({ ...(error && { error }), ...(fault && { fault }) }) : "unknown"
 }
 
 /** The label `reason` of the retry and fallback counters. */

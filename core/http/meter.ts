@@ -3,6 +3,7 @@
 import type { Api, Fault, Framing, StreamEvent, UsageReader, UsageReport } from "../adapter.ts"
 import { GatewayError } from "../errors.ts"
 import type { Watcher } from "../plugin.ts"
+import type { OwnedWatcher } from "./call.ts"
 import { JsonArraySplitter } from "./json-array.ts"
 import { SseSplitter } from "./sse.ts"
 
@@ -19,7 +20,7 @@ export class Meter {
   fault: Fault | undefined
   events = 0
   readonly #api: Api
-  readonly #watchers: readonly Watcher[]
+  readonly #watchers: readonly OwnedWatcher[]
   readonly #onOverflow: () => void
   readonly #onEvent: ((event: StreamEvent) => void) | undefined
   readonly #splitter: SseSplitter | JsonArraySplitter | undefined
@@ -29,7 +30,7 @@ export class Meter {
   constructor(options: {
     readonly api: Api
     readonly framing: Framing | undefined
-    readonly watchers: readonly Watcher[]
+    readonly watchers: readonly OwnedWatcher[]
     readonly onOverflow: () => void
     /** Each event after it was metered, unless it is a fault before any content. */
     readonly onEvent?: (event: StreamEvent) => void
@@ -77,10 +78,12 @@ export class Meter {
 
   /** The vendor is not to blame for a watcher. */
   #tell(say: (watcher: Watcher) => void): void {
-    try {
-      for (const watcher of this.#watchers) say(watcher)
-    } catch (cause) {
-      throw new GatewayError("plugin_failed", "Internal error", { cause })
+    for (const { plugin, watcher } of this.#watchers) {
+      try {
+        say(watcher)
+      } catch (cause) {
+        throw new GatewayError("plugin_failed", "Internal error", { cause, plugin })
+      }
     }
   }
 

@@ -9,6 +9,8 @@ import type { GatewayCall } from "./call.ts"
 export interface NamedStep {
   readonly plugin: string
   readonly step: Step
+  /** Not ours: what it must return is checked, and what it does after `next()` is its own. */
+  readonly foreign: boolean
 }
 
 /** A route with all that is known at load. */
@@ -69,20 +71,74 @@ type Run = (call: GatewayCall) => Promise<Outcome>
 
 /**
  * A step's own time starts when it is entered and again when `next()` is back; `limits.step` bounds it. `call.step`
- * names who is at work, so that a throw or a hang has its author. Runs nine times a call: no promise of its own.
+ * names who is at work, so that a throw or a hang has its author. Runs nine times a call: no promise of its own but for
+ * steps that are not ours.
  */
-const layer = ({ plugin, step }: NamedStep, next: Run, parts: RouteParts): Run => {
+const layer = (named: NamedStep, next: Run, parts: RouteParts): Run => {
+  const { plugin } = named
+  const step = named.foreign ? guarded(named, parts) : named.step
   let calls = 0
   return call => {
     let used = false
     const onward = (): Promise<Outcome> => {
-      if (used) throw new Error(`plugin ${plugin} called next() twice`)
+      if (used) {
+        call.enter(plugin, parts.now())
+        throw new Error(`plugin ${plugin} called next() twice`)
+      }
       used = true
       return next(call)
     }
     call.enter(plugin, parts.now())
     if (++calls % sampleEvery === 0) return sampled(call, plugin, step, onward, parts)
     return step.run(call as Call, onward)
+  }
+}
+
+/** Types make our own steps return what `next()` gave, and none of them throws after it; a plugin may do either. */
+const guarded = (named: NamedStep, parts: RouteParts): Step => ({
+  ...named.step,
+  run: (call, next) => new Guard(named, call as GatewayCall, parts).run(next),
+})
+
+class Guard {
+  readonly #named: NamedStep
+  readonly #call: GatewayCall
+  readonly #parts: RouteParts
+  /** What came from within, and whose it was. */
+  #inner: { readonly error: unknown; readonly step: string } | undefined
+
+  constructor(named: NamedStep, call: GatewayCall, parts: RouteParts) {
+    this.#named = named
+    this.#call = call
+    this.#parts = parts
+  }
+
+  async run(next: () => Promise<Outcome>): Promise<Outcome> {
+    const { plugin, step } = this.#named
+    try {
+      const outcome = await step.run(this.#call as Call, () => this.#onward(next))
+      if (outcome === undefined) throw new Error(`plugin ${plugin} must return what next() gave`)
+      return outcome
+    } catch (error) {
+      const inner = this.#inner
+      if (inner !== undefined && inner.error === error) this.#enter(inner.step) // it only passed through
+      throw error
+    }
+  }
+
+  async #onward(next: () => Promise<Outcome>): Promise<Outcome> {
+    try {
+      return await next()
+    } catch (error) {
+      this.#inner = { error, step: this.#call.step }
+      throw error
+    } finally {
+      this.#enter(this.#named.plugin)
+    }
+  }
+
+  #enter(step: string): void {
+    this.#call.enter(step, this.#parts.now())
   }
 }
 

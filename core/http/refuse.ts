@@ -23,10 +23,7 @@ export const refuse = (
   const requestId = call?.id ?? randomUUID()
   const text = bodyOf(error, dialect, requestId)
   const fields = call?.headFields() ?? ["x-request-id", requestId]
-  fields.push(
-    "content-type",
-    typeof error.detail === "string" && isTextual(error) ? "text/plain; charset=utf-8" : "application/json",
-  )
+  fields.push("content-type", error.isText ? "text/plain; charset=utf-8" : "application/json")
   for (const name in error.headers) fields.push(name, error.headers[name] as string)
   fields.push("content-length", String(Buffer.byteLength(text)))
   if (request.complete || hasNoBody(request)) {
@@ -57,11 +54,8 @@ export const comesTooLate = ({ socket }: IncomingMessage, { shouldKeepAlive }: S
   return false
 }
 
-/** The edge's block page is plain text by the specification; everything else is JSON. */
-const isTextual = (error: GatewayError): boolean => error.code === "blocked"
-
 const bodyOf = (error: GatewayError, dialect: Dialect, requestId: string): string =>
-  isTextual(error) ? error.message : JSON.stringify(dialect.render(error, requestId))
+  error.isText ? error.message : JSON.stringify(dialect.render(error, requestId))
 
 const hasNoBody = (request: IncomingMessage): boolean =>
   request.headers["transfer-encoding"] === undefined && (request.headers["content-length"] ?? "0") === "0"

@@ -110,11 +110,11 @@ export class Serving implements WheelItem {
   #answer(thrown: unknown): void {
     const call = this.#call
     const error = asGatewayError(thrown)
-    const { code, cause } = error
-    if (code === "internal" || code === "plugin_failed") this.#parts.onPluginError(call.step)
+    const { code, cause, plugin = call.step } = error
+    if (code === "internal" || code === "plugin_failed") this.#parts.onPluginError(plugin)
     this.#release()
     if (error.kind.source === "gateway" && code !== "maintenance") {
-      const fields = { id: call.id, route: call.route.path, plugin: call.step, code, err: cause ?? error }
+      const fields = { id: call.id, route: call.route.path, plugin, code, err: cause ?? error }
       this.#parts.log.error(fields, "call failed")
     }
     if (this.#response.headersSent) return call.client.cut()
