@@ -96,12 +96,12 @@ export class Gateway {
   }
 
   async listen(): Promise<void> {
-    const { listen, ops, watch, files, bootstrap: organisations } = this.config
+    const { listen, ops, bootstrap: organisations } = this.config
     const { store, clock, log } = this.parts
     this.#stopBootstrap = await bootstrap(organisations, store, clock, log)
     this.#opsUrl = urlOf(await this.#ops.listen(ops.host, ops.port))
     this.#url = urlOf(await this.#server.listen(listen.host, listen.port))
-    if (watch) this.#unwatch = watchFiles(files, () => void this.reload())
+    this.#watch()
     this.#applied()
   }
 
@@ -143,9 +143,18 @@ export class Gateway {
     const old = this.#generation
     metrics.product("build_info").child(version, old.config.catalog.digest).set(0)
     this.#generation = next
+    this.#process.follow(next.config)
+    this.#server.limit(next.config.limits.connections)
+    if (watchedBy(next.config) !== watchedBy(old.config)) this.#watch()
     this.#applied()
     this.#process.upstream.keep(next.vendors.values())
     old.retire().catch(cause => log.error({ err: cause }, "an old generation could not be retired"))
+  }
+
+  #watch(): void {
+    const { watch, files } = this.config
+    this.#unwatch()
+    this.#unwatch = watchFiles(watch ? files : [], () => void this.reload())
   }
 
   #applied(): void {
@@ -183,7 +192,7 @@ export class Gateway {
     return createPublicServer({
       context: {
         now: clock.now,
-        budget: createByteBudget(limits.bodiesInMemoryBytes),
+        budget: createByteBudget(() => this.config.limits.bodiesInMemoryBytes),
         bodyGauge: metrics.product("body_bytes_in_flight").child(),
         sandbox,
         basePath: this.config.basePath,
@@ -194,7 +203,7 @@ export class Gateway {
       wheel: this.#process.wheel,
       log,
       connections: limits.connections,
-      stepMs: limits.stepMs,
+      stepMs: () => this.config.limits.stepMs,
       onPluginError: plugin => metrics.product("plugin_errors_total").child(plugin).add(),
       onStray: (error, method) => {
         requests.child("other", methods.has(method) ? method : "other", String(error.kind.status)).add()
@@ -215,6 +224,8 @@ const within = async (promise: Promise<void>, ms: number): Promise<void> => {
 
 const urlOf = ({ address, family, port }: { address: string; family: string; port: number }): string =>
   `http://${family === "IPv6" ? `[${address}]` : address}:${port}`
+
+const watchedBy = ({ watch, files }: Config): string => (watch ? files.join("\n") : "")
 
 /** Polled, so that files behind swapped symbolic links (Kubernetes' ConfigMaps) are seen as well. */
 const watchFiles = (files: readonly string[], changed: () => void): (() => void) => {

@@ -12,7 +12,8 @@ import { Deadlines } from "./observe/deadlines.ts"
 import { type ChildLog, createLog } from "./observe/log.ts"
 import { createMetrics, type MetricsHub } from "./observe/metrics.ts"
 import type { Clock } from "./plugin.ts"
-import { openStore } from "./state/open.ts"
+import { dayIn } from "./state/day.ts"
+import { holdLifeMs, openStore } from "./state/open.ts"
 
 export interface ProcessOptions {
   readonly clock?: Clock
@@ -30,12 +31,12 @@ export interface Process {
   readonly wheel: Deadlines
   readonly upstream: Upstream
   readonly drains: Drains
+  /** Takes the limits and the time zone of a configuration that was reloaded. */
+  follow(config: Config): void
   /** Settles what is pending, then closes everything. */
   close(): Promise<void>
 }
 
-/** A call whose process died gives its credits back after that. */
-const holdLifeMs = 5 * 60_000
 /** How late a deadline may be noticed. */
 const wheelMs = 100
 
@@ -45,11 +46,12 @@ export const openProcess = async (config: Config, options: ProcessOptions): Prom
   const random = options.random ?? Math.random
   const metrics = createMetrics({ defaults: true })
   const wheel = new Deadlines(clock, wheelMs)
-  const day = dayIn(config.timezone)
-  const store = await openStore(config.store, { now: clock.now, day, holdLifeMs, ...watchStore(log, metrics) })
+  let current = config
+  const day = dayIn(() => current.timezone)
+  const store = await openStore(config.store, { now: clock.now, day, ...watchStore(log, metrics) })
   const ledger = createLedger({ store, clock, log, metrics: metrics.forPlugin("ledger"), holdLifeMs })
-  const upstream = createUpstream({ connections: config.upstream.connections, clock, wheel })
-  const drains = createDrains(config.upstream.drain, clock)
+  const upstream = createUpstream({ connections: () => current.upstream.connections, clock, wheel })
+  const drains = createDrains(() => current.upstream.drain, clock)
   const sandbox = config.sandbox ? await openSandbox(options.sandboxPauseMs) : undefined
   const breaker = createBreaker(clock, metrics.product("upstream_breaker_state"))
   const exchange = { upstream, breaker, drains, clock, wheel, random, metrics: metrics.forPlugin("core"), log }
@@ -70,6 +72,9 @@ export const openProcess = async (config: Config, options: ProcessOptions): Prom
     wheel,
     upstream,
     drains,
+    follow: next => {
+      current = next
+    },
     close: async () => {
       await ledger.stop()
       await Promise.all([upstream.close(), sandbox?.close(), store.close()])
@@ -91,29 +96,6 @@ const watchStore = (
       durations.child("store", operation).observe(seconds)
       if (failed) errors.child("store", operation).add()
     },
-  }
-}
-
-/** Zones are offset by whole quarters of an hour. */
-const quarterMs = 900_000
-
-/** `YYYY-MM-DD` of a time in a zone. Formatting costs a microsecond, so the answer of the present quarter is kept. */
-const dayIn = (timezone: string): ((at: number) => string) => {
-  const format = new Intl.DateTimeFormat("en-CA", {
-    timeZone: timezone,
-    year: "numeric",
-    month: "2-digit",
-    day: "2-digit",
-  })
-  let quarter = Number.NaN
-  let kept = ""
-  return at => {
-    const now = Math.floor(at / quarterMs)
-    if (now !== quarter) {
-      quarter = now
-      kept = format.format(at)
-    }
-    return kept
   }
 }
 

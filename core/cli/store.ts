@@ -1,11 +1,12 @@
 /** Opens what a command works on, and closes it again whatever happens. */
 import { type Config, loadConfig } from "../catalog/load.ts"
+import { dayIn } from "../state/day.ts"
 import { openStore } from "../state/open.ts"
 import type { MemberRef, Organisation, Store } from "../state/store.ts"
 import { type Answer, CliError, type Input, word } from "./command.ts"
 
 /** A gateway may be running: the command writes beside it, and makes no holds. */
-const storeOptions = { now: Date.now, holdLifeMs: 5 * 60_000, owner: false } as const
+const storeOptions = { now: Date.now, owner: false } as const
 
 export interface Opened {
   readonly config: Config
@@ -14,18 +15,12 @@ export interface Opened {
 
 export const withStore = async (input: Input, work: (opened: Opened) => Promise<Answer>): Promise<Answer> => {
   const config = await loadConfig(input.file, { env: input.terminal.env })
-  const store = await openStore(config.store, { ...storeOptions, day: dayIn(config.timezone) })
+  const store = await openStore(config.store, { ...storeOptions, day: dayIn(() => config.timezone) })
   try {
     return await work({ config, store })
   } finally {
     await store.close()
   }
-}
-
-/** The day of a time in a time zone, `YYYY-MM-DD` (which is how Swedes write dates). */
-const dayIn = (timezone: string): ((at: number) => string) => {
-  const format = new Intl.DateTimeFormat("sv-SE", { timeZone: timezone, dateStyle: "short" })
-  return at => format.format(at)
 }
 
 const namePattern = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/

@@ -16,11 +16,11 @@ export interface ByteBudget {
   readonly used: number
 }
 
-export const createByteBudget = (maxBytes: number): ByteBudget => {
+export const createByteBudget = (maxBytes: () => number): ByteBudget => {
   let used = 0
   return {
     take(bytes) {
-      if (used + bytes > maxBytes) return false
+      if (used + bytes > maxBytes()) return false
       used += bytes
       return true
     },

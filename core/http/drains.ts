@@ -26,7 +26,7 @@ export interface Drains {
   cancelAll(): void
 }
 
-export const createDrains = (limits: DrainLimits, clock: Clock): Drains => {
+export const createDrains = (limits: () => DrainLimits, clock: Clock): Drains => {
   const open = new Set<() => void>()
   let waiting: (() => void)[] = []
   return {
@@ -34,14 +34,15 @@ export const createDrains = (limits: DrainLimits, clock: Clock): Drains => {
       return open.size
     },
     begin(streamed, late) {
-      if (open.size >= limits.count) return undefined
+      const { count, timeMs, bytes } = limits()
+      if (open.size >= count) return undefined
       // A whole answer is waited for as long as its vendor may take: the upstream's own deadlines end it.
-      const cancelTimer = streamed ? clock.after(limits.timeMs, late) : undefined
-      let left = limits.bytes
+      const cancelTimer = streamed ? clock.after(timeMs, late) : undefined
+      let left = bytes
       open.add(late)
       return {
-        read: bytes => {
-          left -= bytes
+        read: more => {
+          left -= more
           if (left < 0) late()
         },
         end: () => {

@@ -22,6 +22,8 @@ export interface ServerOptions extends Omit<ServingParts, "onOver"> {
 export interface PublicServer {
   listen(host: string, port: number): Promise<AddressInfo>
   readonly calls: Iterable<GatewayCall> & { readonly size: number }
+  /** From now on at most so many open connections. */
+  limit(connections: number): void
   /** Refuses new work, waits for the running calls, stops what is left after `ms`. */
   drain(ms: number): Promise<void>
 }
@@ -114,6 +116,9 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
 
   return {
     calls,
+    limit(connections) {
+      server.maxConnections = connections
+    },
     listen: (host, port) =>
       new Promise((resolve, reject) => {
         server.once("error", reject)

@@ -29,7 +29,7 @@ export interface ServingParts {
   readonly wheel: Wheel
   readonly log: Log
   /** Own time of a pipeline step. */
-  readonly stepMs: number
+  readonly stepMs: () => number
   /** A step (or a route's handler) threw what is no error of ours, or hung. */
   readonly onPluginError: (plugin: string) => void
   readonly onOver: (call: GatewayCall) => void
@@ -68,7 +68,7 @@ export class Serving implements WheelItem {
 
   /** For the wheel: when the step that is at work has used up its own time. */
   get deadline(): number {
-    return this.#call.stepSince + this.#parts.stepMs
+    return this.#call.stepSince + this.#parts.stepMs()
   }
 
   expire(): void {

@@ -66,18 +66,18 @@ export interface Upstream {
 /** Header blocks of vendors above this are a fault (undici's own limit). */
 const headBytesMax = 64 * 1024
 
-export const createUpstream = (options: { connections: number; clock: Clock; wheel: Wheel }): Upstream => {
+export const createUpstream = (options: { connections: () => number; clock: Clock; wheel: Wheel }): Upstream => {
   const pools = new Map<string, Pool>()
 
   const poolKey = (vendor: Vendor, secret: Secret): string =>
-    `${vendor.origin} ${vendor.timeouts.connectMs} ${secret.name}`
+    `${vendor.origin} ${vendor.timeouts.connectMs} ${options.connections()} ${secret.name}`
 
   const poolOf = (vendor: Vendor, secret: Secret): Pool => {
     const key = poolKey(vendor, secret)
     let pool = pools.get(key)
     if (pool === undefined) {
       pool = new Pool(new URL(vendor.origin).origin, {
-        connections: options.connections,
+        connections: options.connections(),
         pipelining: 1,
         allowH2: false,
         maxHeaderSize: headBytesMax,

@@ -65,17 +65,3 @@ export const usageKey = (day: string, detail: ChargeDetail): UsageKey => [
 
 export const withinQuery = (key: UsageKey, query: UsageQuery): boolean =>
   key[0] >= query.from && key[0] <= query.to && (query.key === undefined || query.key === key[1])
-
-/** The day of a time changes at most once a minute in every time zone; asking for it costs more than a row. */
-export const rememberDay = (day: (at: number) => string): ((at: number) => string) => {
-  let minute = Number.NaN
-  let name = ""
-  return at => {
-    const now = Math.floor(at / 60_000)
-    if (now !== minute) {
-      name = day(at)
-      minute = now
-    }
-    return name
-  }
-}

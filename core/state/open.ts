@@ -5,14 +5,18 @@ import { openRedis } from "./redis.ts"
 import { openSqlite } from "./sqlite.ts"
 import type { Store, StoreOptions } from "./store.ts"
 
-export interface OpenOptions extends StoreOptions {
+/** A call whose process died gives its credits back after that. */
+export const holdLifeMs = 5 * 60_000
+
+export interface OpenOptions extends Omit<StoreOptions, "holdLifeMs"> {
   /** False: writes beside the gateway that owns the file (command line). No meaning on Redis. */
   readonly owner?: boolean
 }
 
 /** @throws Error when the store refuses to be opened; a Redis that is only away does not */
 export const openStore = async (config: Config["store"], options: OpenOptions): Promise<Store> => {
-  if (config.kind === "sqlite") return openSqlite({ ...options, path: config.path, durability: config.durability })
+  if (config.kind === "sqlite")
+    return openSqlite({ ...options, holdLifeMs, path: config.path, durability: config.durability })
   const { cluster, prefix, deadlineMs } = config
-  return openRedis({ ...options, url: config.url.reveal(), cluster, prefix, deadlineMs })
+  return openRedis({ ...options, holdLifeMs, url: config.url.reveal(), cluster, prefix, deadlineMs })
 }

@@ -1,7 +1,6 @@
 /** The shared store: many replicas on one Redis, or on a Redis Cluster. The owner of ioredis. */
 
 import { Cluster, Redis } from "ioredis"
-import { rememberDay } from "./member.ts"
 import { RedisAccounts } from "./redis/accounts.ts"
 import { RedisDirectory } from "./redis/directory.ts"
 import { keysOf } from "./redis/keys.ts"
@@ -52,7 +51,7 @@ export const openRedis = async (options: RedisOptions): Promise<Store> => {
   }
   const keys = keysOf(prefix)
   const time = options.serverTime === false ? () => String(now()) : () => ""
-  const own = { ...options, time, day: rememberDay(options.day) }
+  const own = { ...options, time }
   const sweeper = new Sweeper(link, keys, own)
   return {
     kind: "redis",

@@ -28,7 +28,7 @@ const listen = async (
       this.value += bytes
     },
   }
-  const options = { maxBytes: limits.maxBytes, budget: createByteBudget(limits.budget ?? 1e9), gauge }
+  const options = { maxBytes: limits.maxBytes, budget: createByteBudget(() => limits.budget ?? 1e9), gauge }
   const http: Server = createServer(serverOptions)
   prepare(http)
   http.listen(0, "127.0.0.1")

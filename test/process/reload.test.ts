@@ -1,4 +1,6 @@
 import { once } from "node:events"
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
 import t, { type Test } from "tap"
 import { until } from "../fixtures/redis.ts"
 import { type GatewayProcess, processCatalog, processGateway, type Site, type Tree } from "./gateway-process.ts"
@@ -99,7 +101,7 @@ t.test("good and bad reloads under load fail no call, and a bad one changes noth
   t.same(await ledgerFindings(site), right)
 })
 
-t.test("all settings change at once, limits of bodies and prices too", async t => {
+t.test("options of plugins and prices change at once", async t => {
   const { site, gateway } = await open(t)
   const before = await chat(gateway)
   const large = { messages: [{ role: "user", content: "x".repeat(2_000_000) }] }
@@ -111,6 +113,32 @@ t.test("all settings change at once, limits of bodies and prices too", async t =
   t.match(await reload(gateway), /reloaded/)
   t.equal((await chat(gateway, large)).status, 413)
   t.equal((await chat(gateway)).micros, 2 * before.micros)
+})
+
+t.test("limits, time zone and watching change with a reload too", async t => {
+  const { site, gateway } = await open(t)
+  const long = { messages: [{ role: "user", content: "x".repeat(4_000) }] }
+  const day = async () =>
+    JSON.parse((await call(gateway, "/usage/?by=day")).text) as { to: string; data: [{ day: string }] }
+  t.equal((await chat(gateway, long)).status, 200)
+  // Twenty-five hours lie between these two: it is never the same day there.
+  const [early, late] = ["Pacific/Kiritimati", "Pacific/Pago_Pago"]
+  const change = { limits: { bodies_in_memory: "1KB" }, watch: true, catalog: "./other.yaml" }
+  writeFileSync(join(site.folder, "other.yaml"), JSON.stringify(processCatalog))
+  site.write({ gateway: processGateway({ ...change, timezone: early }) })
+  t.match(await reload(gateway), /reloaded/)
+  t.equal((await chat(gateway, long)).status, 503)
+  t.equal((await chat(gateway)).status, 200)
+  const before = await day()
+  t.equal(before.data.at(-1)?.day, before.to)
+  site.write({ gateway: processGateway({ ...change, timezone: late }) })
+  t.match(await reload(gateway), /reloaded/)
+  t.equal((await chat(gateway)).status, 200)
+  t.not((await day()).to, before.to)
+  const applied = () => metric(gateway, 'tollgate_config_reloads_total{outcome="applied"}')
+  const times = Number(await applied())
+  writeFileSync(join(site.folder, "other.yaml"), JSON.stringify({ ...processCatalog, overlays: {} }))
+  await until(async () => Number(await applied()) > times)
 })
 
 t.test("a call that began before a reload ends at the price that it was quoted", async t => {

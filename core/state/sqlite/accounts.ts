@@ -2,7 +2,7 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite"
 import { checkMicros, grantedMax, storeUnavailable } from "../failure.ts"
-import { negative, quantities, rememberDay, usageKey } from "../member.ts"
+import { negative, quantities, usageKey } from "../member.ts"
 import type {
   Accounts,
   Balance,
@@ -50,7 +50,7 @@ export class SqliteAccounts implements Accounts {
     this.#groups = groups
     this.#windows = windows
     this.#options = options
-    this.#day = rememberDay(options.day)
+    this.#day = options.day
     this.#book = new Book(database, groups, freshness)
     this.#entry = database.prepare(
       "SELECT micros, shortfall, detail FROM entries WHERE account = ? AND id = ? AND kind = ?",
