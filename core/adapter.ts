@@ -21,6 +21,8 @@ export interface UsageReport {
   readonly outputBytes: number
   /** What was delivered is no text (vectors, scores): without reported usage only the input is billed as estimated. */
   readonly wordless?: true
+  /** The usage was reported before the end, which may have brought more output. */
+  readonly provisional?: true
   readonly serviceTier?: string
   /** The vendor's own id of what it stored (Responses), as soon as it is known. */
   readonly id?: string

@@ -64,7 +64,8 @@ export const framingOf = (fields: Fields, { verb, streamed }: Draft): Framing | 
   if (verb === "send") return undefined // a whole answer is translated, whatever the vendor calls it
   const type = String(fields["content-type"] ?? "").toLowerCase()
   if (type.includes("text/event-stream")) return "sse"
-  return streamed && verb === "relay" && type.includes("json") ? "json-array" : undefined
+  if (!streamed || verb !== "relay") return undefined
+  return type.includes("json") ? "json-array" : "sse" // under another name it is what was asked for all the same
 }
 
 /** Repeated fields joined, as RFC 9110 section 5.3 allows. */

@@ -3,7 +3,7 @@
  * result, and the exchange decides what to try next; after it, the attempt ends the call and bills it once.
  */
 
-import { asGatewayError, GatewayError } from "../errors.ts"
+import { asGatewayError, type GatewayError } from "../errors.ts"
 import type { Attempt, Billed, Outcome } from "../plugin.ts"
 import {
   type Answer,
@@ -18,17 +18,15 @@ import type { UpstreamEnd } from "./billing.ts"
 import { accepts, type Decoding, decoding, isIdentity } from "./decoding.ts"
 import type { Drain } from "./drains.ts"
 import { ErrorAnswer } from "./error-answer.ts"
-import { errorOf, verdictOfEnd } from "./failure.ts"
+import { errorOf, verdictOfEnd, withoutSecret } from "./failure.ts"
 import { Meter } from "./meter.ts"
-import { makeOutcome, type OutcomeFields } from "./outcome.ts"
+import { outcomeOf } from "./outcome.ts"
 import { StreamAnswer } from "./stream-answer.ts"
 import type { Fields, UpstreamCall, UpstreamError, UpstreamHandler } from "./upstream.ts"
 import { WholeAnswer } from "./whole-answer.ts"
 
 /** A coded answer may grow to this when it is decoded. */
 const decodedBytesMax = 64 * 1024 * 1024
-/** What is logged and counted for a client that left before any head. */
-const clientLeft = 499
 
 export class AttemptRun implements UpstreamHandler {
   readonly parts: AttemptParts
@@ -99,7 +97,7 @@ export class AttemptRun implements UpstreamHandler {
   }
 
   fail(error: UpstreamError): void {
-    void this.broken(error)
+    void this.broken(error, error.ours ? "cancelled" : "broken")
   }
 
   /** Decoded bytes: to the meter, and to the client unless it gets the vendor's coding. */
@@ -180,6 +178,7 @@ export class AttemptRun implements UpstreamHandler {
     this.keepsCoding = !failed && draft.verb === "relay" && accepts(call.headers["accept-encoding"], coding)
     const spoilt = (): void => {
       metrics.surprise("bad_encoding")
+      this.meter.lost()
       if (!this.keepsCoding) void this.broken(unreadable(new Error("the content coding is broken")))
     }
     this.#decoding = decoding(coding, chunk => this.#clear(chunk, !this.keepsCoding), spoilt, decodedBytesMax)
@@ -230,15 +229,8 @@ export class AttemptRun implements UpstreamHandler {
     this.#close()
     if (error.code === "plugin_failed") this.parts.metrics.pluginFailed(error.cause, error.plugin)
     const billed = await this.bill(end)
-    if (!this.detached) await this.#answer?.cut(this.#safe(error))
+    if (!this.detached) await this.#answer?.cut(withoutSecret(error, this.parts.secret))
     this.finish(billed, this.detached ? "abandoned" : "broken")
-  }
-
-  /** A vendor may echo the credential in its words. */
-  #safe(error: GatewayError): GatewayError {
-    const secret = this.parts.secret.reveal()
-    if (secret === "" || !error.message.includes(secret)) return error
-    return new GatewayError("upstream_account", "The model's vendor failed while it was answering.")
   }
 
   /** Nothing went out: the exchange may try again. */
@@ -267,14 +259,26 @@ export class AttemptRun implements UpstreamHandler {
   /** Settles or releases by what the meter read. Never rejects: a settle that fails takes no answer away. */
   async bill(end: UpstreamEnd): Promise<Billed> {
     this.#over = true
-    const { api, call, target, metrics } = this.parts
+    const { api, call, metrics } = this.parts
     try {
       for (const kind of this.meter.reader.surprises ?? []) metrics.surprise(kind)
-      if (api.metered !== false) this.#billed = await call.bill(this.meter.report(), end, target)
+      if (api.metered !== false) this.#billed = await this.#bill(end)
     } catch (cause) {
       metrics.pluginFailed(cause, call.biller)
     }
     return this.#billed
+  }
+
+  /** What nobody answered, and what ended in an error before any content, costs nothing. */
+  #bill(end: UpstreamEnd): Promise<Billed> {
+    const { call, target } = this.parts
+    if (this.status === 0 || typeof this.meter.sign === "object") return call.unbilled()
+    return call.bill(
+      this.meter.report(),
+      this.detached && end === "broken" ? "cancelled" : end,
+      target,
+      this.meter.seen,
+    )
   }
 
   /** Tells the draft the vendor's id of what it stored, once it is known; the client may use it from then on. */
@@ -325,21 +329,16 @@ export class AttemptRun implements UpstreamHandler {
 
   #outcome(billed: Billed, end: Outcome["end"], later?: Promise<Billed>): Outcome {
     const { call, target, before } = this.parts
-    const { fault } = this.meter
-    const outcome: { -readonly [K in keyof OutcomeFields]: OutcomeFields[K] } = {
+    const { fault, framing } = this.meter
+    return outcomeOf(call, {
       end,
-      status: call.client.headSent ? this.status : clientLeft,
+      status: this.status,
       target,
       attempts: [...before, this.attempt(this.#cause ?? (fault && errorOf(fault)))],
-      source: billed.source,
-      bytesOut: call.client.bytesOut,
-      upstreamMs: call.upstreamMs,
-      streamed: this.meter.framing !== undefined,
-    }
-    if (billed.usage !== undefined) outcome.usage = billed.usage
-    if (billed.micros !== undefined) outcome.billedMicros = billed.micros
-    if (later !== undefined) outcome.later = later
-    if (this.#firstByteMs !== undefined) outcome.firstByteMs = this.#firstByteMs
-    return makeOutcome(outcome)
+      billed,
+      streamed: framing !== undefined,
+      firstByteMs: this.#firstByteMs,
+      later,
+    })
   }
 }

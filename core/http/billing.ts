@@ -1,7 +1,7 @@
 /** What a call is billed by, at its one moment of billing: vendor-reported usage, counted output, or nothing. */
 
 import type { UsageReport } from "../adapter.ts"
-import { buckets, type Usage } from "../offer.ts"
+import { type Bucket, buckets, type Usage } from "../offer.ts"
 import type { Bill } from "../plugin.ts"
 
 /**
@@ -17,36 +17,62 @@ const counted = (outputBytes: number): number => Math.ceil(outputBytes / bytesPe
 
 /** Vectors and scores have no output to count. */
 const outputOf = ({ wordless, outputBytes }: UsageReport, reported = 0): Usage =>
-  wordless === true ? {} : { output: Math.max(reported, counted(outputBytes)) }
+  wordless === true || outputBytes === 0 ? {} : { output: Math.max(reported, counted(outputBytes)) }
 
 const isPositive = (usage: Usage | undefined): usage is Usage =>
   usage !== undefined && ((usage.cost_dollars ?? 0) > 0 || buckets.some(bucket => (usage[bucket] ?? 0) > 0))
 
-const hasInput = (usage: Usage): boolean =>
-  (usage.input ?? 0) + (usage.cache_read ?? 0) + (usage.cache_write_5m ?? 0) + (usage.cache_write_1h ?? 0) > 0
+const sum = (usage: Usage, names: readonly Bucket[]): number => {
+  let total = 0
+  for (const name of names) total += usage[name] ?? 0
+  return total
+}
+
+const hasInput = (usage: Usage): boolean => sum(usage, inputBuckets) > 0
+const hasOutput = (usage: Usage): boolean => sum(usage, outputBuckets) > 0
+const inputBuckets = ["input", "cache_read", "cache_write_5m", "cache_write_1h", "audio_input"] as const
+const outputBuckets = ["output", "audio_output", "image_output"] as const
 
 /**
  * @param estimated the input that the hold was sized by
+ * @param seen content came that no word of was counted: an image, or what could not be read
  * @returns the bill, or `undefined` when the hold is to be released; `missing` when output was seen without usage
  */
 export const billFor = (
   report: UsageReport,
   end: UpstreamEnd,
   estimated: Usage,
+  seen = false,
 ): { readonly bill: Bill | undefined; readonly missing: boolean } => {
   const reported = isPositive(report.usage) ? report.usage : undefined
-  if (end === "cancelled") return { bill: cancelled(report, reported, estimated), missing: false }
-  if (reported !== undefined) return { bill: billOf(report, reported, "vendor"), missing: false }
-  if (end === "broken" || report.outputBytes === 0) return { bill: undefined, missing: false }
+  if (end === "cancelled") return { bill: cancelled(report, reported, estimated, seen), missing: false }
+  if (reported !== undefined) return end === "broken" ? whole(report, reported) : completed(report, reported, estimated)
+  if (end === "broken" || (report.outputBytes === 0 && !seen)) return { bill: undefined, missing: false }
   return { bill: billOf(report, { ...estimated, ...outputOf(report) }, "counted"), missing: true }
+}
+
+const whole = (report: UsageReport, usage: Usage) => ({ bill: billOf(report, usage, "vendor"), missing: false })
+
+/** A side of the tokens of which the vendor said nothing (or nonsense) is estimated, or counted. */
+const completed = (report: UsageReport, reported: Usage, estimated: Usage) => {
+  const [input, output] = [hasInput(reported), hasOutput(reported)]
+  const unsaid = report.outputBytes > 0 && report.wordless !== true && (report.provisional === true || !output)
+  if ((!input && !output) || (input && !unsaid)) return whole(report, reported)
+  const usage = { ...(input ? {} : estimated), ...reported, ...(unsaid ? outputOf(report, reported.output) : {}) }
+  return { bill: billOf(report, usage, "counted"), missing: true }
 }
 
 const billOf = ({ serviceTier }: UsageReport, usage: Usage, source: Bill["source"]): Bill =>
   serviceTier === undefined ? { usage, source } : { usage, source, serviceTier }
 
 /** Vendors bill what they generated: the input that they reported (else the estimate) and the output that we saw. */
-const cancelled = (report: UsageReport, reported: Usage | undefined, estimated: Usage): Bill | undefined => {
-  if (reported === undefined && report.outputBytes === 0) return undefined
+const cancelled = (
+  report: UsageReport,
+  reported: Usage | undefined,
+  estimated: Usage,
+  seen: boolean,
+): Bill | undefined => {
+  if (reported === undefined && report.outputBytes === 0 && !seen) return undefined
   const input = reported !== undefined && hasInput(reported) ? reported : { ...estimated, ...reported }
   return billOf(report, { ...input, ...outputOf(report, reported?.output) }, "counted")
 }

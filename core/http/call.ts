@@ -31,7 +31,7 @@ export interface OwnedWatcher {
   readonly watcher: Watcher
 }
 
-const unbilled: Billed = { source: "none" }
+const noBill: Billed = { source: "none" }
 const noUsage: Usage = {}
 
 export class GatewayCall implements Call {
@@ -247,10 +247,16 @@ export class GatewayCall implements Call {
   }
 
   /** Settles or releases, once: by what was reported, by how the upstream ended. */
-  bill(report: UsageReport, end: UpstreamEnd, target: Target): Promise<Billed> {
-    const { bill, missing } = billFor(report, end, this.find("quote")?.estimated ?? noUsage)
+  bill(report: UsageReport, end: UpstreamEnd, target: Target, seen = false): Promise<Billed> {
+    const { bill, missing } = billFor(report, end, this.find("quote")?.estimated ?? noUsage, seen)
     if (missing && this.#billing !== undefined) this.#context.onUsageMissing(this, target)
-    return bill === undefined ? this.release().then(() => unbilled) : this.#settle(bill)
+    return bill === undefined ? this.unbilled() : this.#settle(bill)
+  }
+
+  /** Nothing is charged. */
+  async unbilled(): Promise<Billed> {
+    await this.release()
+    return noBill
   }
 
   async #settle(bill: Bill): Promise<Billed> {

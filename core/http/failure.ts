@@ -2,6 +2,7 @@
 
 import { type Fault, type FaultKind, faultCodes } from "../adapter.ts"
 import { type ErrorCode, GatewayError } from "../errors.ts"
+import type { Secret } from "../offer.ts"
 import type { Outcome } from "../plugin.ts"
 import type { Failure } from "./answer.ts"
 import type { Verdict } from "./breaker.ts"
@@ -10,6 +11,8 @@ import { UpstreamError } from "./upstream.ts"
 interface FaultMeaning {
   /** Another secret or target may do better. */
   readonly passing: boolean
+  /** The vendor did no work: even what must not be done twice may be sent again. */
+  readonly refused?: true
   readonly verdict: Verdict
   /** What the client reads on translated routes; absent: the vendor's own text. */
   readonly text?: string
@@ -18,6 +21,7 @@ interface FaultMeaning {
 const meanings: Readonly<Record<FaultKind, FaultMeaning>> = {
   account: {
     passing: true,
+    refused: true,
     verdict: "account",
     text: "The model's vendor refused the gateway's own account. Tell the operator of this gateway.",
   },
@@ -27,6 +31,7 @@ const meanings: Readonly<Record<FaultKind, FaultMeaning>> = {
   content_policy: { passing: false, verdict: "ok" },
   rate_limited: {
     passing: true,
+    refused: true,
     verdict: "rate_limited",
     text: "The model's vendor is limiting requests. Try again later.",
   },
@@ -54,7 +59,10 @@ const meaningOf = ({ fault, error }: Cause): FaultMeaning | undefined => {
 /** @param repeatable false for a submit: one that may have been received is never sent again */
 export const mayPass = (failure: Failure, repeatable: boolean): boolean => {
   const { fault, error } = failure
-  if (fault !== undefined) return meanings[fault.kind].passing
+  if (fault !== undefined) {
+    const { passing, refused = false } = meanings[fault.kind]
+    return passing && (repeatable || refused)
+  }
   if (error instanceof UpstreamError) return repeatable || !error.received
   return repeatable && meaningOf(failure)?.passing === true
 }
@@ -74,6 +82,7 @@ export const verdictOfEnd = (
   fault: Fault | undefined,
 ): Verdict => {
   if (end === "delivered") return "ok"
+  if (error instanceof UpstreamError && error.ours) return "unknown"
   return end === "broken" ? verdictOf({ ...(error && { error }), ...(fault && { fault }) }) : "unknown"
 }
 
@@ -89,4 +98,11 @@ export const errorOf = (fault: Fault): GatewayError => {
     ...(fault.param === undefined ? {} : { param: fault.param }),
     ...(fault.reason === undefined ? {} : { reason: fault.reason }),
   })
+}
+
+/** A vendor may echo the credential in its words. */
+export const withoutSecret = (error: GatewayError, secret: Secret): GatewayError => {
+  const text = secret.reveal()
+  if (text === "" || !error.message.includes(text)) return error
+  return new GatewayError("upstream_account", "The model's vendor failed while it was answering.")
 }

@@ -16,9 +16,12 @@ export class Meter {
   readonly framing: Framing | undefined
   /** What the first telling event was. */
   sign: "content" | { readonly fault: Fault; readonly data: Buffer } | undefined
-  /** An error event that came after content. */
-  fault: Fault | undefined
   events = 0
+  /** An error event that came after content. */
+  #fault: Fault | undefined
+  /** Some of it was too large, or in no form that we know. */
+  #unread = false
+  #ended = false
   readonly #api: Api
   readonly #watchers: readonly OwnedWatcher[]
   readonly #onOverflow: () => void
@@ -39,10 +42,13 @@ export class Meter {
     this.framing = options.framing
     this.#api = options.api
     this.#watchers = options.watchers
-    this.#onOverflow = options.onOverflow
+    this.#onOverflow = () => {
+      this.#unread = true
+      options.onOverflow()
+    }
     this.#onEvent = options.onEvent
     if (options.framing !== undefined) {
-      const limits = { maxEventBytes: eventBytesMax, onOverflow: options.onOverflow }
+      const limits = { maxEventBytes: eventBytesMax, onOverflow: this.#onOverflow }
       const onEvent = (event: StreamEvent): void => this.#event(event)
       this.#splitter =
         options.framing === "sse" ? new SseSplitter(onEvent, limits) : new JsonArraySplitter(onEvent, limits)
@@ -55,6 +61,7 @@ export class Meter {
 
   /** Decoded bytes, in any cut. Throws what a translation throws. */
   push(chunk: Buffer): void {
+    this.#bytes += chunk.length
     // A copy for each: nobody changes a relayed byte.
     if (this.#watchers.length > 0) this.#tell(watcher => watcher.data?.(Buffer.from(chunk)))
     if (this.#splitter !== undefined) this.#splitter.push(chunk)
@@ -63,6 +70,7 @@ export class Meter {
 
   /** The last byte was pushed. Returns the whole answer (empty for a stream). */
   end(): Buffer {
+    this.#ended = true
     this.#tell(watcher => watcher.end?.())
     this.#splitter?.end()
     if (this.#splitter !== undefined) return empty
@@ -74,6 +82,23 @@ export class Meter {
 
   report(): UsageReport {
     return this.reader.report()
+  }
+
+  /** An error event: what came before it, if anything, is all that there is. */
+  get fault(): Fault | undefined {
+    return typeof this.sign === "object" ? this.sign.fault : this.#fault
+  }
+
+  /** Bytes came in a coding that nobody knows. */
+  lost(): void {
+    this.#unread = true
+  }
+
+  /** Content came, whether or not a word of it could be counted. */
+  get seen(): boolean {
+    if (this.sign === "content" || this.#unread) return true
+    const noneRead = this.framing === undefined ? !this.#ended : this.events === 0
+    return (this.#bytes > 0 && noneRead) || this.reader.surprises?.includes("bad_json") === true
   }
 
   /** The vendor is not to blame for a watcher. */
@@ -88,10 +113,8 @@ export class Meter {
   }
 
   #collect(chunk: Buffer): void {
-    const before = this.#bytes
-    this.#bytes += chunk.length
     if (this.#bytes <= wholeBytesMax) this.#chunks.push(chunk)
-    else if (before <= wholeBytesMax) {
+    else if (!this.#unread) {
       this.#chunks = []
       this.#onOverflow()
     }
@@ -115,7 +138,7 @@ export class Meter {
 
   #judgeLate(event: StreamEvent): void {
     const sign = this.#api.sign(event)
-    if (sign.sign === "fault") this.fault = sign.fault
+    if (sign.sign === "fault") this.#fault = sign.fault
   }
 }
 

@@ -7,6 +7,7 @@ import type { StreamEvent } from "../adapter.ts"
 import type { GatewayError } from "../errors.ts"
 import type { Answer } from "./answer.ts"
 import type { AttemptRun } from "./attempt.ts"
+import { errorOf } from "./failure.ts"
 
 /** How far a stream is looked into before its head is sent. */
 const peek = { events: 8, bytes: 64 * 1024, ms: 10_000 }
@@ -41,10 +42,17 @@ export class StreamAnswer implements Answer {
   }
 
   data(chunk: Buffer): void {
-    if (this.sent) return this.#forward(chunk)
+    if (this.sent) return this.#passOn(chunk)
     if (this.#run.parts.draft.verb === "relay") this.#held.push(chunk)
     this.#heldBytes += chunk.length
     this.#decide()
+  }
+
+  /** A head that went out for want of news may be followed by an error before any content. */
+  #passOn(chunk: Buffer): void {
+    const { fault } = this.#run.meter
+    if (fault !== undefined && this.#run.parts.draft.verb === "stream") void this.#run.broken(errorOf(fault))
+    else this.#forward(chunk)
   }
 
   read(): void {

@@ -77,7 +77,12 @@ export const openTunnel = (options: TunnelOptions): Promise<Opened> =>
       resolve({ state: "open", closed, close })
     })
     const failed = (cause: unknown): void =>
-      reject(new UpstreamError("upstream_unreachable", "The vendor could not be reached.", false, cause))
+      reject(
+        new UpstreamError("upstream_unreachable", "The model's vendor could not be reached.", {
+          received: false,
+          cause,
+        }),
+      )
     proxy.on("error", failed)
     proxy.ws(requestFor(options), side.face, head, targetOf(options), failed)
     request.socket.setTimeout(0)

@@ -47,12 +47,16 @@ export interface UpstreamCall {
   abort(): void
 }
 
-/** A transport fault. `received`: the vendor may have got the request. */
+/** A transport fault. */
 export class UpstreamError extends GatewayError {
+  /** The vendor may have got the request. */
   readonly received: boolean
-  constructor(code: ErrorCode, message: string, received: boolean, cause?: unknown) {
-    super(code, message, { cause })
-    this.received = received
+  /** The whole time of an answer is used up: we stopped reading, the vendor did not fail. */
+  readonly ours: boolean
+  constructor(code: ErrorCode, message: string, about: { received: boolean; ours?: boolean; cause?: unknown }) {
+    super(code, message, { cause: about.cause })
+    this.received = about.received
+    this.ours = about.ours ?? false
   }
 }
 
@@ -167,9 +171,10 @@ class Exchange implements UpstreamCall, Dispatcher.DispatchHandler {
     this.#controller?.abort(new Error("aborted"))
   }
 
-  expire(): void {
+  expire(now: number): void {
     if (this.#over) return
-    this.#fail(new UpstreamError("upstream_timeout", "The model's vendor did not answer in time.", true))
+    const about = { received: true, ours: now >= this.#totalAt }
+    this.#fail(new UpstreamError("upstream_timeout", "The model's vendor did not answer in time.", about))
     this.#controller?.abort(new Error("deadline"))
   }
 
@@ -181,7 +186,9 @@ class Exchange implements UpstreamCall, Dispatcher.DispatchHandler {
 
   onRequestUpgrade(controller: Dispatcher.DispatchController): void {
     controller.abort(new Error("unasked upgrade"))
-    this.#fail(new UpstreamError("upstream_unavailable", "The model's vendor gave no proper answer.", true))
+    this.#fail(
+      new UpstreamError("upstream_unavailable", "The model's vendor gave no proper answer.", { received: true }),
+    )
   }
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, fields: Fields): void {
@@ -265,6 +272,12 @@ const transportFault = (error: Error, started: boolean): UpstreamError => {
   const code = (error as { code?: unknown }).code
   const unreachable = !started || (typeof code === "string" && (connectCodes.has(code) || code.startsWith("ERR_SSL")))
   return unreachable
-    ? new UpstreamError("upstream_unreachable", "The model's vendor could not be reached.", false, error)
-    : new UpstreamError("upstream_unavailable", "The model's vendor broke off the connection.", true, error)
+    ? new UpstreamError("upstream_unreachable", "The model's vendor could not be reached.", {
+        received: false,
+        cause: error,
+      })
+    : new UpstreamError("upstream_unavailable", "The model's vendor broke off the connection.", {
+        received: true,
+        cause: error,
+      })
 }

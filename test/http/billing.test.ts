@@ -29,6 +29,38 @@ t.test("an answer that ends without output and without usage costs nothing", asy
   }
 })
 
+t.test("what was delivered and could not be counted costs the estimated input", t => {
+  const bill = { usage: { input: 100 }, source: "counted" as const }
+  t.same(billFor({ outputBytes: 0 }, "delivered", estimated, true), { bill, missing: true })
+  t.same(billFor({ outputBytes: 0 }, "cancelled", estimated, true), { bill, missing: false })
+  t.same(billFor({ outputBytes: 0 }, "broken", estimated, true), { bill: undefined, missing: false })
+  t.end()
+})
+
+t.test("a side that the vendor left out, or told before the end, is estimated and counted", t => {
+  const billed = (report: Parameters<typeof billFor>[0]) => billFor(report, "delivered", estimated)
+  t.same(billed({ usage: { output: 20 }, outputBytes: 70 }), {
+    bill: { usage: { input: 100, output: 20 }, source: "counted" },
+    missing: true,
+  })
+  t.same(billed({ usage: { input: 7 }, outputBytes: 70 }).bill?.usage, { input: 7, output: 20 })
+  t.same(billed({ usage: { cache_read: 7 }, outputBytes: 70 }).bill?.usage, { cache_read: 7, output: 20 })
+  t.same(billed({ usage: { input: 7, output: 1 }, outputBytes: 70, provisional: true }).bill?.usage, {
+    input: 7,
+    output: 20,
+  })
+  for (const complete of [
+    { usage: { input: 7 }, outputBytes: 0 },
+    { usage: { input: 7, image_output: 9 }, outputBytes: 70 },
+    { usage: { input: 7 }, outputBytes: 1, wordless: true as const },
+    { usage: { requests: 1 }, outputBytes: 70 },
+    { usage: { cost_dollars: 1 }, outputBytes: 70 },
+  ]) {
+    t.same(billed(complete), { bill: { usage: complete.usage, source: "vendor" }, missing: false })
+  }
+  t.end()
+})
+
 t.test("a vendor that dies before it reports is not paid for what it sent", async t => {
   t.same(billFor({ outputBytes: 500 }, "broken", estimated).bill, undefined)
 })

@@ -13,6 +13,8 @@ export class MessagesMeter implements UsageReader {
   readonly #surprises = new Surprises()
   /** Judged once, at the end, when the last event has corrected the first. */
   #reported: Json = {}
+  /** The first event's counts are those before the answer. */
+  #provisional = false
   #outputBytes = 0
   /** What `#judged` came to. */
   #usage: Usage | undefined
@@ -29,8 +31,8 @@ export class MessagesMeter implements UsageReader {
     const event = record(this.#parse(data))
     const kind = type ?? text(event.type)
     if (kind === "content_block_delta") this.#outputBytes += deltaBytes(record(event.delta))
-    else if (kind === "message_start") this.#reported = merge(this.#reported, record(record(event.message).usage))
-    else if (kind === "message_delta") this.#reported = merge(this.#reported, record(event.usage))
+    else if (kind === "message_start") this.#merge(record(event.message).usage, true)
+    else if (kind === "message_delta") this.#merge(event.usage, false)
   }
 
   report(): UsageReport {
@@ -38,6 +40,7 @@ export class MessagesMeter implements UsageReader {
     const serviceTier = tierOf(this.#reported)
     return {
       outputBytes: this.#outputBytes,
+      ...(this.#provisional ? { provisional: true } : {}),
       ...(usage === undefined ? {} : { usage }),
       ...(serviceTier === undefined ? {} : { serviceTier }),
     }
@@ -46,6 +49,11 @@ export class MessagesMeter implements UsageReader {
   get surprises(): readonly string[] {
     this.#tokens()
     return this.#surprises.all
+  }
+
+  #merge(usage: unknown, provisional: boolean): void {
+    this.#reported = merge(this.#reported, record(usage))
+    this.#provisional = provisional
   }
 
   #tokens(): Usage | undefined {

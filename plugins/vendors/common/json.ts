@@ -6,10 +6,13 @@ export { list, record, text } from "../../../core/index.ts"
 
 export type Json = Readonly<Record<string, unknown>>
 
+/** The first of the three bytes that some writers put before their JSON, and that no JSON begins with. */
+const byteOrderMark = 0xef
+
 /** `undefined` when the bytes are no JSON. */
 export const parse = (bytes: Buffer): unknown => {
   try {
-    return JSON.parse(bytes.toString())
+    return JSON.parse(bytes[0] === byteOrderMark ? bytes.toString("utf8", 3) : bytes.toString())
   } catch {
     return undefined
   }

@@ -21,7 +21,9 @@ export const tokensOf = (reported: unknown, surprises: Surprises): Usage | undef
   if (prompt === undefined && completion === undefined) return undefined
   const inputs = record(usage.prompt_tokens_details ?? usage.input_tokens_details)
   const outputs = record(usage.completion_tokens_details ?? usage.output_tokens_details)
-  const output = outputOf(prompt ?? 0, completion ?? 0, total, read(outputs.reasoning_tokens))
+  // What is missing on one side is not the other side's hidden reasoning.
+  const known = prompt === undefined || completion === undefined ? undefined : total
+  const output = outputOf(prompt ?? 0, completion ?? 0, known, read(outputs.reasoning_tokens))
   const cached = read(inputs.cached_tokens) ?? read(usage.prompt_cache_hit_tokens) ?? read(usage.cached_tokens) ?? 0
   const inputParts = [cached, read(inputs.cache_write_tokens) ?? 0, read(inputs.audio_tokens) ?? 0]
   const [cacheRead = 0, cacheWrite = 0, audioInput = 0] = within(prompt ?? 0, inputParts, surprises)
