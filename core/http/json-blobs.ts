@@ -1,4 +1,4 @@
-/** Strings that are files in disguise: data URLs and base64, told by their first bytes. */
+/** Strings that are files in disguise: data URLs and base64. What only begins so is text, and is counted as text. */
 
 import type { PartClass } from "./json-words.ts"
 
@@ -19,10 +19,48 @@ for (const letter of Buffer.from("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrst
 /** What the string value in `[start, end)` is; `undefined` = text. */
 export const blobClass = (bytes: Buffer, start: number, end: number): PartClass | undefined => {
   if (end - start < blobLeastBytes) return undefined
-  if (startsWith(bytes, start, dataUrl)) return startsWith(bytes, start, imageUrl) ? "image" : "file"
-  for (let at = start; at < start + blobLeastBytes; at += 1) if (isBase64[bytes[at]!] === 0) return undefined
+  if (startsWith(bytes, start, dataUrl)) return dataClass(bytes, start, end)
+  if (!isBase64To(bytes, start, end)) return undefined
   return imageStarts.some(prefix => startsWith(bytes, start, prefix)) ? "image" : "file"
 }
+
+const comma = 0x2c
+/** A data URL says what it is within so many bytes. */
+const dataHeadMax = 256
+
+const dataClass = (bytes: Buffer, start: number, end: number): PartClass | undefined => {
+  const data = bytes.subarray(start, Math.min(end, start + dataHeadMax)).indexOf(comma)
+  if (data === -1 || !isBase64To(bytes, start + data + 1, end)) return undefined
+  return startsWith(bytes, start, imageUrl) ? "image" : "file"
+}
+
+const backslash = 0x5c
+
+/** Every byte of it: a beginning proves nothing. Lines may be broken by escapes, and some writers escape the slash. */
+const isBase64To = (bytes: Buffer, start: number, end: number): boolean => {
+  let at = start
+  for (;;) {
+    at = lettersEnd(bytes, at, end)
+    if (at >= end) return true
+    if (bytes[at] !== backslash || !lineEscapes.has(bytes[at + 1]!)) return false
+    at += 2
+  }
+}
+
+/** Four at a time: files have many megabytes. */
+const lettersEnd = (bytes: Buffer, start: number, end: number): number => {
+  let at = start
+  while (
+    at + 3 < end &&
+    (isBase64[bytes[at]!]! & isBase64[bytes[at + 1]!]! & isBase64[bytes[at + 2]!]! & isBase64[bytes[at + 3]!]!) === 1
+  ) {
+    at += 4
+  }
+  while (at < end && isBase64[bytes[at]!] === 1) at += 1
+  return at
+}
+
+const lineEscapes: ReadonlySet<number> = new Set(Buffer.from("nr/"))
 
 const startsWith = (bytes: Buffer, at: number, prefix: Buffer): boolean => {
   for (let n = 0; n < prefix.length; n += 1) if (bytes[at + n] !== prefix[n]) return false

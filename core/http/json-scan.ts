@@ -30,7 +30,8 @@ const valuesMax = 300_000
  * checked as UTF-8 (a native pass of some GB a second), not only the keys that are read: a lenient vendor could take an
  * overlong `model` for the key that we did not see.
  *
- * `textBytes` leaves out blobs: string values of 256 bytes or more that are data URLs or begin as base64. `images` and
+ * `textBytes` leaves out blobs: string values of 256 bytes or more that are data URLs or base64 to their last byte and
+ * stand neither in a list nor under a key whose value is text, such as `content`. `images` and
  * `files` are counted in two ways: by the route's part words (a key whose value is null does not count) and by blobs. A
  * part that has both a word and bytes must count once, so each class is the larger of its two counts, never their sum.
  *
@@ -113,7 +114,7 @@ class Scan {
           continue
         }
       } else {
-        at = byte === quote ? this.#string(at, word) : scalarEnd(bytes, at)
+        at = byte === quote ? this.#string(at, word, inObject) : scalarEnd(bytes, at)
         if (depth === 1) this.#end(at)
         at = blanksEnd(bytes, at)
       }
@@ -172,12 +173,12 @@ class Scan {
   }
 
   /** The string value at `at`, which is text, a blob, or the name of a part. */
-  #string(at: number, word: KeyWord | undefined): number {
+  #string(at: number, word: KeyWord | undefined, inObject: boolean): number {
     const bytes = this.#bytes
     this.#strings.escaped = false
     const start = at + 1
     const end = this.#strings.end(start)
-    const blob = blobClass(bytes, start, end)
+    const blob = inObject && word?.text !== true ? blobClass(bytes, start, end) : undefined
     if (blob === undefined) this.#textBytes += end - start
     else this.#blobs[blob] += 1
     if (word?.type) {

@@ -15,7 +15,23 @@ export interface KeyWord {
   readonly part: PartClass | undefined
   /** The key `type`, whose value may name a content part. */
   readonly type: boolean
+  /** Its string is read as text by every model, whatever it looks like. */
+  readonly text: boolean
 }
+
+const textKeys: ReadonlySet<string> = new Set([
+  "text",
+  "content",
+  "input",
+  "instructions",
+  "system",
+  "prompt",
+  "query",
+  "arguments",
+  "description",
+  "output",
+  "thinking",
+])
 
 export interface TypeWord {
   readonly name: string
@@ -50,13 +66,14 @@ export const vocabularyOf = (options: ScanOptions): Vocabulary => {
 const keyWords = ({ reads, finds = new Set(), parts = {} }: ScanOptions): KeyWord[] => {
   const partKeys = new Map(Object.entries(parts.keys ?? {}))
   const types = parts.types === undefined ? [] : ["type"]
-  return [...new Set([...reads, ...finds, ...partKeys.keys(), ...types])].map(name => ({
+  return [...new Set([...reads, ...finds, ...partKeys.keys(), ...types, ...textKeys])].map(name => ({
     name,
     bytes: Buffer.from(name),
     read: reads.has(name),
     find: finds.has(name),
     part: partKeys.get(name),
     type: types.includes(name),
+    text: textKeys.has(name),
   }))
 }
 

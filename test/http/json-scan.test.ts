@@ -266,23 +266,36 @@ t.test("text is counted in the bytes of string values, keys and blobs left out",
   t.equal(scan(JSON.stringify({ [`${"k".repeat(400)}`]: "v" })).textBytes, 1)
 })
 
-t.test("blobs are known by their first bytes", async t => {
+t.test("blobs are files in disguise, to their last byte", async t => {
   const long = "A".repeat(300)
   const images = [`data:image/png;base64,${long}`, `iVBORw0KGgo${long}`, `/9j/${long}`, `R0lGOD${long}`, `UklGR${long}`]
-  const files = [`data:application/pdf;base64,${long}`, `data:,${"a b ".repeat(100)}`, `JVBERi0${long}`, `_-${long}==`]
-  for (const value of images) t.match(scan(JSON.stringify([value])), { images: 1, files: 0, textBytes: 0 })
-  for (const value of files) t.match(scan(JSON.stringify([value])), { images: 0, files: 1, textBytes: 0 })
-  t.match(scan(`["data:image\\/png;base64,${long}"]`), { images: 1, files: 0 }, "an escaped slash")
+  const files = [`data:application/pdf;base64,${long}`, `JVBERi0${long}`, `_-${long}==`, `${long}\r\n${long}\n`]
+  for (const data of images) t.match(scan(JSON.stringify({ data })), { images: 1, files: 0, textBytes: 0 })
+  for (const data of files) t.match(scan(JSON.stringify({ data })), { images: 0, files: 1, textBytes: 0 })
+  t.match(scan(`{"data":"data:image\\/png;base64,${long}"}`), { images: 1, files: 0 }, "an escaped slash")
   t.match(
-    scan(JSON.stringify(["data:image/png;base64,AAAA", "iVBORw0KGgo"])),
+    scan(JSON.stringify({ a: "data:image/png;base64,AAAA", b: "iVBORw0KGgo" })),
     { images: 0, files: 0, textBytes: 37 },
     "short ones are text",
   )
-  t.match(
-    scan(JSON.stringify([`${long.slice(0, 250)} ${long}`])),
-    { images: 0, files: 0, textBytes: 551 },
-    "a blank early on",
-  )
+})
+
+t.test("what only begins as a file is text, and so is what stands where text is read", async t => {
+  const long = "A".repeat(300)
+  const words = "plain words ".repeat(100)
+  const texts = [
+    `${long.slice(0, 250)} ${long}`,
+    `${long}${words}`,
+    `data:image/png;base64,${long}${words}`,
+    `data:,${words}`,
+  ]
+  for (const data of texts) t.match(scan(JSON.stringify({ data })), { images: 0, files: 0, textBytes: data.length })
+  for (const value of [long, `iVBORw0KGgo${long}`, `data:image/png;base64,${long}`, "word_".repeat(100)]) {
+    const places = [{ text: value }, { content: value }, { system: value }, { input: [value] }, [value], value]
+    for (const place of places) {
+      t.match(scan(JSON.stringify(place)), { images: 0, files: 0, textBytes: value.length })
+    }
+  }
 })
 
 t.test("parts are known by the value of `type` and by keys, at any depth", async t => {
@@ -301,7 +314,7 @@ t.test("a part that has both a word and bytes counts once", async t => {
   const png = `data:image/png;base64,${"A".repeat(300)}`
   const part = { type: "image_url", image_url: { url: png } }
   t.match(scan(JSON.stringify([part, part])), { images: 2, files: 0 })
-  t.match(scan(JSON.stringify([part, png, png])), { images: 3, files: 0 })
+  t.match(scan(JSON.stringify([part, { png }, { png }])), { images: 3, files: 0 })
 })
 
 t.test("keys are found at any depth when their value is not null", async t => {
