@@ -167,8 +167,12 @@ export class AttemptRun implements UpstreamHandler {
   }
 
   #makeMeter(stream: Pick<ConstructorParameters<typeof Meter>[0], "framing" | "onEvent"> = { framing: undefined }) {
-    const { api, call, metrics } = this.parts
-    return new Meter({ api, watchers: call.watchers, onOverflow: metrics.overflow, ...stream })
+    const { api, call, draft, metrics } = this.parts
+    const onOverflow = (): void => {
+      metrics.overflow()
+      if (draft.verb === "stream") throw unreadable(new Error("an event is too large to be translated"))
+    }
+    return new Meter({ api, watchers: call.watchers, onOverflow, ...stream })
   }
 
   #prepareDecoding(failed: boolean): void {

@@ -32,6 +32,9 @@ export class JsonArraySplitter implements Splitter {
   #opened = false
   /** A lone value: whatever follows it is ignored. */
   #lone = false
+  /** Where the last element ended: in this chunk, and bytes that came since then. */
+  #endedAt = 0
+  #since = 0
   #done = false
 
   constructor(onEvent: (event: StreamEvent) => void, options: SplitterOptions) {
@@ -44,7 +47,13 @@ export class JsonArraySplitter implements Splitter {
     return this.#lone
   }
 
+  /** Separators count: an element of somebody else's may follow in place of the next one. */
+  get rest(): number {
+    return this.#skipping || this.#done || this.#lone ? 0 : this.#since
+  }
+
   push(chunk: Buffer): void {
+    this.#endedAt = 0 - this.#since
     let begin = 0
     let offset = 0
     while (offset < chunk.length && !this.#done) {
@@ -61,6 +70,7 @@ export class JsonArraySplitter implements Splitter {
       offset++
     }
     if (this.#inElement) this.#keep(chunk, begin)
+    this.#since = chunk.length - this.#endedAt
   }
 
   end(): void {
@@ -113,6 +123,7 @@ export class JsonArraySplitter implements Splitter {
 
   #finish(chunk: Buffer, begin: number, end: number): void {
     const last = chunk.subarray(begin, end)
+    this.#endedAt = end
     const pieces = this.#pieces
     const tooLarge = !this.#skipping && this.#kept + last.length > this.#options.maxEventBytes
     const deliver = !this.#skipping && !tooLarge

@@ -9,7 +9,7 @@ import { SseSplitter } from "./sse.ts"
 
 /** A whole answer above this, or an event above the next, is relayed unread and counted as an overflow. */
 const wholeBytesMax = 64 * 1024 * 1024
-const eventBytesMax = 4 * 1024 * 1024
+const eventBytesMax = 16 * 1024 * 1024
 
 export class Meter {
   readonly reader: UsageReader
@@ -42,13 +42,10 @@ export class Meter {
     this.framing = options.framing
     this.#api = options.api
     this.#watchers = options.watchers
-    this.#onOverflow = () => {
-      this.#unread = true
-      options.onOverflow()
-    }
+    this.#onOverflow = options.onOverflow
     this.#onEvent = options.onEvent
     if (options.framing !== undefined) {
-      const limits = { maxEventBytes: eventBytesMax, onOverflow: this.#onOverflow }
+      const limits = { maxEventBytes: eventBytesMax, onOverflow: () => this.#overflow() }
       const onEvent = (event: StreamEvent): void => this.#event(event)
       this.#splitter =
         options.framing === "sse" ? new SseSplitter(onEvent, limits) : new JsonArraySplitter(onEvent, limits)
@@ -89,6 +86,11 @@ export class Meter {
     return typeof this.sign === "object" ? this.sign.fault : this.#fault
   }
 
+  /** Bytes at the end of all that came that belong to an unfinished event: no client can use them yet. */
+  get rest(): number {
+    return this.#splitter?.rest ?? 0
+  }
+
   /** Bytes came in a coding that nobody knows. */
   lost(): void {
     this.#unread = true
@@ -116,8 +118,13 @@ export class Meter {
     if (this.#bytes <= wholeBytesMax) this.#chunks.push(chunk)
     else if (!this.#unread) {
       this.#chunks = []
-      this.#onOverflow()
+      this.#overflow()
     }
+  }
+
+  #overflow(): void {
+    this.#unread = true
+    this.#onOverflow()
   }
 
   #event(event: StreamEvent): void {

@@ -15,6 +15,8 @@ export interface SplitterOptions {
 /** Cuts the bytes of a streamed answer into events, whatever the chunks are. */
 export interface Splitter {
   push(chunk: Buffer): void
+  /** Bytes at the end of all that was pushed that belong to an event which has not ended. */
+  readonly rest: number
   /** The upstream ended. */
   end(): void
 }
@@ -57,6 +59,10 @@ export class SseSplitter implements Splitter {
   constructor(onEvent: (event: StreamEvent) => void, options: SplitterOptions) {
     this.#onEvent = onEvent
     this.#options = options
+  }
+
+  get rest(): number {
+    return this.#skipping ? 0 : this.#kept
   }
 
   push(chunk: Buffer): void {

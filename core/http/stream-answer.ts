@@ -13,6 +13,8 @@ import { errorOf } from "./failure.ts"
 const peek = { events: 8, bytes: 64 * 1024, ms: 10_000 }
 /** Of silence, before a translated stream says that it lives. */
 const silenceMs = 15_000
+/** A relayed event waits for its last byte, up to so many: after half an event no error could be told. */
+const eventHeldMax = 256 * 1024
 
 export class StreamAnswer implements Answer {
   sent = false
@@ -20,8 +22,10 @@ export class StreamAnswer implements Answer {
   deadline: number
   place: number | undefined
   readonly #run: AttemptRun
+  /** Relayed bytes that wait, for the head or for the end of their event. */
   #held: Buffer[] = []
   #heldBytes = 0
+  #forwarded = false
   /** Translated bytes that wait for the end of the chunk that caused them. */
   #out: (string | Buffer)[] = []
   /** An id is being recorded; the head follows. */
@@ -43,8 +47,7 @@ export class StreamAnswer implements Answer {
 
   data(chunk: Buffer): void {
     if (this.sent) return this.#passOn(chunk)
-    if (this.#run.parts.draft.verb === "relay") this.#held.push(chunk)
-    this.#heldBytes += chunk.length
+    this.#hold(chunk)
     this.#decide()
   }
 
@@ -71,6 +74,7 @@ export class StreamAnswer implements Answer {
     const last = draft.verb === "stream" ? draft.end() : ""
     await this.#run.saw()
     if (!this.sent && !this.#run.detached) this.#open() // a stream that ends before any content passes as it is
+    if (draft.verb === "relay") this.#release(this.#heldBytes)
     if (this.#out.length > 0) call.client.write(this.#takeOut())
     this.close()
     const { upstreamEnd } = this.#run
@@ -84,9 +88,9 @@ export class StreamAnswer implements Answer {
     if (this.#run.keepsCoding) return call.client.cut() // plain text would be no part of the coding
     const told = dialect.streamError(error, call.id)
     if (draft.verb === "stream") return call.client.end(told)
-    // A cut event is closed by the blank line, so that the error is an event of its own.
-    const body = (): string => JSON.stringify(dialect.render(error, call.id))
-    await call.client.end(this.#run.meter.framing === "sse" ? `\n\n${told}` : `,\n${body()}\n]`)
+    // What waits is half an event: it goes with its vendor. The blank line closes one that was too large to wait.
+    if (this.#run.meter.framing === "sse") return call.client.end(`\n\n${told}`)
+    await call.client.end(`${this.#forwarded ? "," : "["}\n${JSON.stringify(dialect.render(error, call.id))}\n]`)
   }
 
   /** The wheel: nothing told anything in time. */
@@ -153,19 +157,46 @@ export class StreamAnswer implements Answer {
     fields.push("cache-control", "no-cache", "x-accel-buffering", "no")
     call.client.head(this.#run.status, fields)
     call.client.onDrain(() => this.#run.upstream?.resume())
-    if (this.#held.length === 0 && this.#out.length === 0) call.client.flush()
-    for (const chunk of this.#held) this.#forward(chunk)
-    this.#held = []
-    if (draft.verb === "stream") this.#forward(empty)
+    if (this.#heldBytes === 0 && this.#out.length === 0) call.client.flush()
+    this.#forward(empty)
   }
 
   #forward(chunk: Buffer): void {
-    const { call, clock, draft } = this.#run.parts
+    const { clock, draft } = this.#run.parts
     if (draft.verb === "stream") {
       if (this.#out.length === 0) return
       this.deadline = clock.now() + silenceMs
-      if (!call.client.write(this.#takeOut())) this.#run.upstream?.pause()
-    } else if (chunk.length > 0 && !call.client.write(chunk)) this.#run.upstream?.pause()
+      this.#write(this.#takeOut())
+    } else {
+      const { rest } = this.#run.meter
+      const waits = this.#run.keepsCoding || rest > eventHeldMax ? 0 : rest
+      if (waits === 0 && this.#heldBytes === 0) return this.#write(chunk)
+      this.#hold(chunk)
+      this.#release(this.#heldBytes - waits)
+    }
+  }
+
+  #hold(chunk: Buffer): void {
+    if (this.#run.parts.draft.verb === "relay" && chunk.length > 0) this.#held.push(chunk)
+    this.#heldBytes += chunk.length
+  }
+
+  /** Sends the first so many of the bytes that wait. */
+  #release(bytes: number): void {
+    this.#heldBytes -= Math.max(0, bytes)
+    for (let left = bytes; left > 0; ) {
+      const chunk = this.#held[0] as Buffer
+      if (chunk.length <= left) this.#held.shift()
+      else this.#held[0] = chunk.subarray(left)
+      this.#write(chunk.subarray(0, left))
+      left -= chunk.length
+    }
+  }
+
+  #write(bytes: string | Buffer): void {
+    if (bytes.length === 0) return
+    this.#forwarded = true
+    if (!this.#run.parts.call.client.write(bytes)) this.#run.upstream?.pause()
   }
 
   #takeOut(): string | Buffer {
