@@ -56,6 +56,8 @@ export class GatewayCall implements Call {
   /** Set by the exchange while it runs: how a stop (deadline, shutdown) reaches the upstream. */
   onStop: ((error: GatewayError) => void) | undefined
   stopped: GatewayError | undefined
+  /** Ends a step that hangs, for those around it: they still see the end of the call. */
+  giveUp: ((error: GatewayError) => void) | undefined
   /** The client left, and the vendor is read on for its usage: the bill comes when that ends. */
   billsLater = false
   /** On an upgrade request: the bare socket, and what came behind the head. */

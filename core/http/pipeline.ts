@@ -4,6 +4,7 @@ import type { Target } from "../offer.ts"
 import type { Call, Draft, Facts, Outcome, Route, Step } from "../plugin.ts"
 import type { ScannedBody } from "./body.ts"
 import type { GatewayCall } from "./call.ts"
+import { guarded } from "./foreign-step.ts"
 
 /** A step and the plugin that it came from. */
 export interface NamedStep {
@@ -76,7 +77,7 @@ type Run = (call: GatewayCall) => Promise<Outcome>
  */
 const layer = (named: NamedStep, next: Run, parts: RouteParts): Run => {
   const { plugin } = named
-  const step = named.foreign ? guarded(named, parts) : named.step
+  const step = named.foreign ? guarded(plugin, named.step, parts.now) : named.step
   let calls = 0
   return call => {
     let used = false
@@ -91,54 +92,6 @@ const layer = (named: NamedStep, next: Run, parts: RouteParts): Run => {
     call.enter(plugin, parts.now())
     if (++calls % sampleEvery === 0) return sampled(call, plugin, step, onward, parts)
     return step.run(call as Call, onward)
-  }
-}
-
-/** Types make our own steps return what `next()` gave, and none of them throws after it; a plugin may do either. */
-const guarded = (named: NamedStep, parts: RouteParts): Step => ({
-  ...named.step,
-  run: (call, next) => new Guard(named, call as GatewayCall, parts).run(next),
-})
-
-class Guard {
-  readonly #named: NamedStep
-  readonly #call: GatewayCall
-  readonly #parts: RouteParts
-  /** What came from within, and whose it was. */
-  #inner: { readonly error: unknown; readonly step: string } | undefined
-
-  constructor(named: NamedStep, call: GatewayCall, parts: RouteParts) {
-    this.#named = named
-    this.#call = call
-    this.#parts = parts
-  }
-
-  async run(next: () => Promise<Outcome>): Promise<Outcome> {
-    const { plugin, step } = this.#named
-    try {
-      const outcome = await step.run(this.#call as Call, () => this.#onward(next))
-      if (outcome === undefined) throw new Error(`plugin ${plugin} must return what next() gave`)
-      return outcome
-    } catch (error) {
-      const inner = this.#inner
-      if (inner !== undefined && inner.error === error) this.#enter(inner.step) // it only passed through
-      throw error
-    }
-  }
-
-  async #onward(next: () => Promise<Outcome>): Promise<Outcome> {
-    try {
-      return await next()
-    } catch (error) {
-      this.#inner = { error, step: this.#call.step }
-      throw error
-    } finally {
-      this.#enter(this.#named.plugin)
-    }
-  }
-
-  #enter(step: string): void {
-    this.#call.enter(step, this.#parts.now())
   }
 }
 

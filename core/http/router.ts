@@ -15,9 +15,16 @@ export interface Matched<T> {
 export interface Router<T> {
   /**
    * @param path without the query
-   * @returns the route; or, when the path is known but not with this method, what `Allow` should say
    */
-  match(method: string, path: string): Matched<T> | { readonly allow: readonly string[] } | undefined
+  match(method: string, path: string): Matched<T> | OtherMethods<T> | undefined
+}
+
+/** The path is known, but not with this method. */
+export interface OtherMethods<T> {
+  /** What `Allow` should say. */
+  readonly allow: readonly string[]
+  /** One of the routes that are meant by the path. */
+  readonly near: T
 }
 
 /**
@@ -153,6 +160,7 @@ class Search<T> {
   readonly #values: string[] = []
   /** The methods of leaves that were met and do not take this one. */
   #allow: Set<string> | undefined
+  #near: T | undefined
 
   constructor(segments: readonly string[], method: string) {
     this.#segments = segments
@@ -160,7 +168,7 @@ class Search<T> {
   }
 
   from(root: Node<T>): ReturnType<Router<T>["match"]> {
-    return this.#walk(root, 0) ?? (this.#allow && { allow: [...this.#allow] })
+    return this.#walk(root, 0) ?? (this.#allow && { allow: [...this.#allow], near: this.#near! })
   }
 
   /** The segments from `at` on, below `node`: as deep as the routes are, whatever the path is. */
@@ -199,6 +207,7 @@ class Search<T> {
     const entry = leaf.get(this.#method)
     if (entry !== undefined) return entry.literal ?? { route: entry.route, params: paramsOf(entry.names, this.#values) }
     this.#allow ??= new Set()
+    this.#near ??= leaf.values().next().value?.route
     for (const known of leaf.keys()) this.#allow.add(known)
     if (leaf.has("GET")) this.#allow.add("HEAD")
     return undefined

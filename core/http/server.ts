@@ -3,6 +3,7 @@
 import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import type { Duplex } from "node:stream"
+import type { Dialect } from "../adapter.ts"
 import { GatewayError } from "../errors.ts"
 import { Roster } from "../kit/roster.ts"
 import { type CallContext, GatewayCall } from "./call.ts"
@@ -55,7 +56,9 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
     const site = options.site()
     const found = site.match(request.method as string, pathOf(request.url as string))
     if (found === undefined) return stray(request, response, new GatewayError("not_found", "Not found"))
-    if ("allow" in found) return stray(request, response, notAllowed(found.allow))
+    if ("allow" in found) {
+      return stray(request, response, notAllowed(found.allow), site.dialect(found.near.route.dialect))
+    }
     const call = new GatewayCall(context, found.route, found.params, request, response)
     serve(call, site, response)
   }
@@ -77,9 +80,14 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
     serve(call, site, response)
   }
 
-  const stray = (request: IncomingMessage, response: ServerResponse, error: GatewayError): void => {
+  const stray = (
+    request: IncomingMessage,
+    response: ServerResponse,
+    error: GatewayError,
+    dialect: Dialect = plain,
+  ): void => {
     options.onStray(error, request.method ?? "other")
-    refuse(request, response, error, plain)
+    refuse(request, response, error, dialect)
   }
 
   const serve = (call: GatewayCall, site: Site, response: ServerResponse): void => {
@@ -95,6 +103,8 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
     connectionsCheckingInterval: slow.checkMs,
     keepAliveTimeout: slow.keepAliveMs,
     noDelay: true,
+    // Clients offer other protocols (h2c) beside plain requests; only who asks for a WebSocket wants nothing else.
+    shouldUpgradeCallback: request => /^websocket$/i.test(request.headers.upgrade ?? ""),
   })
   server.maxConnections = options.connections
   server.maxHeadersCount = 0 // counted by the front check: node would drop the surplus silently

@@ -7,6 +7,7 @@ import type { Log } from "../plugin.ts"
 import type { GatewayCall } from "./call.ts"
 import type { CompiledRoute } from "./pipeline.ts"
 import { refuse } from "./refuse.ts"
+import type { OtherMethods } from "./router.ts"
 import type { Wheel, WheelItem } from "./upstream.ts"
 
 /** What a request meets: the routes and dialects of one generation. */
@@ -16,7 +17,7 @@ export interface Site {
     path: string,
   ):
     | { readonly route: CompiledRoute; readonly params: Record<string, string> }
-    | { readonly allow: readonly string[] }
+    | OtherMethods<CompiledRoute>
     | undefined
   /** The same among the routes that take WebSockets. */
   matchUpgrade(path: string): ReturnType<Site["match"]>
@@ -47,6 +48,7 @@ export class Serving implements WheelItem {
   readonly #parts: ServingParts
   readonly #leave: () => void
   #over = false
+  #expired = false
 
   constructor(call: GatewayCall, site: Site, response: ServerResponse, parts: ServingParts) {
     this.#call = call
@@ -72,8 +74,13 @@ export class Serving implements WheelItem {
   }
 
   expire(): void {
-    const cause = `a step of ${this.#call.route.path} hangs`
-    this.#finish(new GatewayError("plugin_failed", "Internal error", { cause }))
+    const { step, route, giveUp } = this.#call
+    const cause = `plugin ${step} hangs on ${route.path}`
+    const error = new GatewayError("plugin_failed", "Internal error", { cause, plugin: step })
+    if (this.#expired || giveUp === undefined) return this.#finish(error)
+    this.#expired = true
+    this.#parts.wheel.watch(this) // for those around it
+    giveUp(error)
   }
 
   #done(): void {

@@ -181,5 +181,28 @@ t.test("a step that hangs ends its call after its time, by the clock; what it do
   gate.resolve()
   t.equal(await relay.spent(), goodMicros, "the other call's")
   t.equal(relay.vendor.requests.length, 1)
-  t.equal(sample(await relay.metrics(), 'tollgate_plugin_errors_total{plugin="bad"}'), 1)
+  const metrics = await relay.metrics()
+  t.equal(sample(metrics, 'tollgate_plugin_errors_total{plugin="bad"}'), 1)
+  t.equal(sample(metrics, "tollgate_requests_in_flight"), 0)
+  t.match(metrics, /^tollgate_http_requests_total\{.*status="500"\} 1$/m)
+  t.match(
+    relay.lines.find(({ msg, status }) => msg === "call" && status === 500),
+    { outcome: "rejected", code: "plugin_failed" },
+  )
+})
+
+t.test("steps that hang one around the other, before or after next(), end the call all the same", async t => {
+  const clock = testClock()
+  const never = new Promise<never>(() => {})
+  const clings: AnyPlugin = {
+    name: "clings",
+    api: 1,
+    setup: host => host.use({ run: (_, next) => next().catch(() => never) }),
+  }
+  const relay = await openRelay(t, answering({ body: wire.whole }), { plugins: [clings, bad(() => never)], clock })
+  const hanging = ask(relay.url + wire.path(false), wire.request(false), marked)
+  await until(async () => sample(await relay.metrics(), "tollgate_requests_in_flight") === 1)
+  await clock.advance(30_500)
+  t.equal((await hanging).status, 500)
+  t.same(samplesOf(await relay.metrics(), "tollgate_plugin_errors_total").length, 1)
 })

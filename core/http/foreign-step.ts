@@ -1,0 +1,61 @@
+/** Steps that are not ours: their mistakes and their hanging end one call, and are told under their own name. */
+
+import type { Call, Outcome, Step } from "../plugin.ts"
+import type { GatewayCall } from "./call.ts"
+
+/** Types make our own steps return what `next()` gave, and none of them throws after it; a plugin may do either. */
+export const guarded = (plugin: string, step: Step, now: () => number): Step => ({
+  ...step,
+  run: (call, next) => new ForeignStep(plugin, step, call as GatewayCall, now).run(next),
+})
+
+class ForeignStep {
+  readonly #plugin: string
+  readonly #step: Step
+  readonly #call: GatewayCall
+  readonly #now: () => number
+  readonly #result = Promise.withResolvers<Outcome>()
+  /** What came from within, and whose it was. */
+  #inner: { readonly error: unknown; readonly step: string } | undefined
+
+  constructor(plugin: string, step: Step, call: GatewayCall, now: () => number) {
+    this.#plugin = plugin
+    this.#step = step
+    this.#call = call
+    this.#now = now
+  }
+
+  run(next: () => Promise<Outcome>): Promise<Outcome> {
+    this.#enter(this.#plugin)
+    this.#through(next).then(this.#result.resolve, this.#result.reject)
+    return this.#result.promise
+  }
+
+  async #through(next: () => Promise<Outcome>): Promise<Outcome> {
+    try {
+      const outcome = await this.#step.run(this.#call as Call, () => this.#onward(next))
+      if (outcome === undefined) throw new Error(`plugin ${this.#plugin} must return what next() gave`)
+      return outcome
+    } catch (error) {
+      const inner = this.#inner
+      if (inner !== undefined && inner.error === error) this.#enter(inner.step) // it only passed through
+      throw error
+    }
+  }
+
+  async #onward(next: () => Promise<Outcome>): Promise<Outcome> {
+    try {
+      return await next()
+    } catch (error) {
+      this.#inner = { error, step: this.#call.step }
+      throw error
+    } finally {
+      this.#enter(this.#plugin)
+    }
+  }
+
+  #enter(step: string): void {
+    this.#call.enter(step, this.#now())
+    this.#call.giveUp = this.#result.reject
+  }
+}
