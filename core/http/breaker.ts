@@ -1,10 +1,16 @@
-/** The health of each vendor secret: which to try, in which order, and when one that failed is tried again. */
+/**
+ * The health of each vendor secret, and of each model that is served with it: which to try, in which order, and when one
+ * that failed is tried again. A model that fails rests alone: the others behind the same secret are none the worse.
+ */
 
 import type { Secret, Vendor } from "../offer.ts"
 import type { Clock, Gauge } from "../plugin.ts"
 
-/** What an attempt tells about its secret. `unknown`: it ended for reasons of ours before anything could be told. */
-export type Verdict = "ok" | "account" | "rate_limited" | "failed" | "unknown"
+/**
+ * What an attempt tells. `account`, `rate_limited` and `unreachable` are about the secret, `failed` about the model.
+ * `unknown`: it ended for reasons of ours before anything could be told.
+ */
+export type Verdict = "ok" | "account" | "rate_limited" | "unreachable" | "failed" | "unknown"
 
 /** Consecutive failures that open the breaker. */
 const failuresMax = 5
@@ -14,96 +20,152 @@ const restMaxMs = 60_000
 const accountRestMs = 30_000
 const rateRestMaxMs = 60_000
 
-interface Health {
-  failures: number
-  /** 0 = closed; else the secret rests until then. */
-  openUntil: number
-  /** After the rest one call probes; the others still pass it by. */
-  probing: boolean
-  restMs: number
-}
-
 /** Prometheus values of `tollgate_upstream_breaker_state`. */
 const states = { closed: 0, probing: 1, open: 2 } as const
 
 export interface Breaker {
-  /** Healthy secrets in order of preference for this affinity (the same conversation meets the same secret). */
+  /** The secrets in order of preference for this affinity (the same conversation meets the same secret). */
   order(vendor: Vendor, affinity: string): readonly Secret[]
-  /** Claims the secret for one attempt; false while it rests or another call probes it. */
-  claim(vendor: Vendor, secret: Secret): boolean
-  report(vendor: Vendor, secret: Secret, verdict: Verdict, restMs?: number): void
-  /** Milliseconds until a secret of the vendor may be tried again; 0 when one may now. */
-  restMs(vendor: Vendor): number
+  /** Claims the secret for one attempt at a model; false while either rests or another call probes it. */
+  claim(vendor: Vendor, secret: Secret, model: string): boolean
+  report(vendor: Vendor, secret: Secret, model: string, verdict: Verdict, restMs?: number): void
+  /** Milliseconds until the model may be tried again with some secret; 0 when it may now. */
+  restMs(vendor: Vendor, model: string): number
 }
 
 export const createBreaker = (clock: Clock, gauge: Gauge): Breaker => {
-  const healths = new Map<string, Health>()
-  const nameOf = (vendor: Vendor, secret: Secret): string => `${vendor.name}\n${secret.name}`
-  const show = (vendor: Vendor, secret: Secret, state: number): void => gauge.child(vendor.name, secret.name).set(state)
-
-  const rest = (vendor: Vendor, secret: Secret, health: Health, ms: number): void => {
-    health.openUntil = clock.now() + ms
-    health.probing = false
-    show(vendor, secret, states.open)
-  }
-
-  const healthOf = (vendor: Vendor, secret: Secret): Health => {
-    const name = nameOf(vendor, secret)
-    let health = healths.get(name)
+  const known = new Map<string, SecretHealth>()
+  const healthOf = (vendor: Vendor, secret: Secret): SecretHealth => {
+    const name = `${vendor.name}\n${secret.name}`
+    let health = known.get(name)
     if (health === undefined) {
-      health = { failures: 0, openUntil: 0, probing: false, restMs: firstRestMs }
-      healths.set(name, health)
-      show(vendor, secret, states.closed)
+      const child = gauge.child(vendor.name, secret.name)
+      health = new SecretHealth(clock, state => child.set(state))
+      known.set(name, health)
     }
     return health
   }
-
-  const failed = (vendor: Vendor, secret: Secret, health: Health): void => {
-    health.failures += 1
-    if (!health.probing && health.failures < failuresMax) return
-    rest(vendor, secret, health, health.restMs)
-    health.restMs = Math.min(restMaxMs, health.restMs * 2)
-  }
-
-  const recovered = (vendor: Vendor, secret: Secret, health: Health): void => {
-    if (health.failures === 0 && health.openUntil === 0) return
-    Object.assign(health, { failures: 0, openUntil: 0, probing: false, restMs: firstRestMs } satisfies Health)
-    show(vendor, secret, states.closed)
-  }
-
   return {
     order: (vendor, affinity) =>
       vendor.secrets.length < 2
         ? vendor.secrets
         : [...vendor.secrets].sort((a, b) => rank(affinity, b.name) - rank(affinity, a.name)),
-
-    claim: (vendor, secret) => {
-      const health = healthOf(vendor, secret)
-      if (health.openUntil === 0) return true
-      if (health.probing || health.openUntil > clock.now()) return false
-      health.probing = true
-      show(vendor, secret, states.probing)
-      return true
-    },
-
-    report: (vendor, secret, verdict, restMs) => {
-      const health = healthOf(vendor, secret)
-      if (verdict === "ok") return recovered(vendor, secret, health)
-      if (verdict === "account") return rest(vendor, secret, health, accountRestMs)
-      if (verdict === "failed") return failed(vendor, secret, health)
+    claim: (vendor, secret, model) => healthOf(vendor, secret).claim(model),
+    report: (vendor, secret, model, verdict, restMs) => {
       // A limit without a time, or without another secret to turn to, tells nothing of the next call.
-      if (verdict === "rate_limited" && restMs !== undefined && vendor.secrets.length > 1)
-        rest(vendor, secret, health, Math.min(rateRestMaxMs, restMs))
-      else health.probing = false
+      const told = verdict !== "rate_limited" || (restMs !== undefined && vendor.secrets.length > 1)
+      healthOf(vendor, secret).report(model, told ? verdict : "unknown", restMs)
     },
-
-    restMs: vendor => {
-      const now = clock.now()
-      const waits = vendor.secrets.map(secret =>
-        Math.max(0, (healths.get(nameOf(vendor, secret))?.openUntil ?? 0) - now),
-      )
+    restMs: (vendor, model) => {
+      const waits = vendor.secrets.map(secret => healthOf(vendor, secret).restMs(model))
       return waits.length === 0 ? 0 : Math.min(...waits)
     },
+  }
+}
+
+class SecretHealth {
+  readonly #clock: Clock
+  readonly #show: (state: number) => void
+  readonly #whole = new Health()
+  readonly #models = new Map<string, Health>()
+  #shown: number = states.closed
+
+  constructor(clock: Clock, show: (state: number) => void) {
+    this.#clock = clock
+    this.#show = show
+    show(states.closed)
+  }
+
+  claim(model: string): boolean {
+    const both = this.#both(model)
+    const now = this.#clock.now()
+    if (both.some(health => !health.isFree(now))) return false
+    for (const health of both) health.probe()
+    this.#tell()
+    return true
+  }
+
+  report(model: string, verdict: Verdict, restMs: number | undefined): void {
+    const both = this.#both(model)
+    const [whole, own] = both
+    const now = this.#clock.now()
+    const failed = verdict === "failed" ? own : verdict === "unreachable" ? whole : undefined
+    for (const health of both) {
+      if (verdict === "ok") health.recover()
+      else if (health !== failed) health.leave()
+    }
+    failed?.fail(now)
+    if (verdict === "account") whole.rest(now, accountRestMs)
+    if (verdict === "rate_limited") whole.rest(now, Math.min(rateRestMaxMs, restMs ?? 0))
+    this.#tell()
+  }
+
+  restMs(model: string): number {
+    const now = this.#clock.now()
+    return Math.max(...this.#both(model).map(health => Math.max(0, health.openUntil - now)))
+  }
+
+  #both(model: string): readonly [whole: Health, own: Health] {
+    let own = this.#models.get(model)
+    if (own === undefined) {
+      own = new Health()
+      this.#models.set(model, own)
+    }
+    return [this.#whole, own]
+  }
+
+  /** The worst of them. */
+  #tell(): void {
+    let worst = this.#whole.state
+    for (const { state } of this.#models.values()) if (state > worst) worst = state
+    if (worst === this.#shown) return
+    this.#shown = worst
+    this.#show(worst)
+  }
+}
+
+class Health {
+  #failures = 0
+  /** 0 = closed; else it rests until then. */
+  openUntil = 0
+  /** After the rest one call probes; the others still pass it by. */
+  #probing = false
+  #restMs = firstRestMs
+
+  get state(): number {
+    return this.openUntil === 0 ? states.closed : this.#probing ? states.probing : states.open
+  }
+
+  isFree(now: number): boolean {
+    return this.openUntil === 0 || (!this.#probing && this.openUntil <= now)
+  }
+
+  probe(): void {
+    this.#probing = this.openUntil !== 0
+  }
+
+  /** The probe told nothing: the next call may be one. */
+  leave(): void {
+    this.#probing = false
+  }
+
+  rest(now: number, ms: number): void {
+    this.openUntil = now + ms
+    this.#probing = false
+  }
+
+  fail(now: number): void {
+    this.#failures += 1
+    if (!this.#probing && this.#failures < failuresMax) return
+    this.rest(now, this.#restMs)
+    this.#restMs = Math.min(restMaxMs, this.#restMs * 2)
+  }
+
+  recover(): void {
+    this.#failures = 0
+    this.openUntil = 0
+    this.#probing = false
+    this.#restMs = firstRestMs
   }
 }
 

@@ -7,7 +7,7 @@ import type { Attempt, Call, Clock, Draft, Log, Metrics, Outcome } from "../plug
 import type { Failure, Result } from "./answer.ts"
 import { AttemptRun } from "./attempt.ts"
 import { AttemptMetrics } from "./attempt-metrics.ts"
-import type { Breaker } from "./breaker.ts"
+import type { Breaker, Verdict } from "./breaker.ts"
 import type { GatewayCall } from "./call.ts"
 import type { Drains } from "./drains.ts"
 import { errorOf, mayPass, reasonOf, verdictOf } from "./failure.ts"
@@ -72,7 +72,7 @@ export class Exchange {
       if (this.#last !== undefined && !this.#goesOn(this.#last.failure)) break
       const draft = await this.#prepare(candidate.target)
       if (draft.secret !== undefined && draft.secret !== candidate.secret.name) continue
-      if (!this.#context.breaker.claim(candidate.vendor, candidate.secret)) continue
+      if (!this.#context.breaker.claim(candidate.vendor, candidate.secret, candidate.target.model)) continue
       if (this.#last !== undefined) await this.#passOver(this.#last, candidate)
       const outcome = (await this.#attempt(candidate, draft)) ?? (await this.#changed(candidate))
       if (outcome !== undefined) return outcome
@@ -102,24 +102,27 @@ export class Exchange {
   }
 
   async #attempt(candidate: Candidate, draft: Draft): Promise<Outcome | undefined> {
-    const { breaker } = this.#context
     if (this.#last !== undefined) this.#count(this.#last)
     let result: Result
     try {
       result = await this.#send(candidate, draft)
     } catch (error) {
-      breaker.report(candidate.vendor, candidate.secret, "unknown") // claimed and not used: another call may probe
+      this.#report(candidate, "unknown") // claimed and not used: another call may probe
       throw error
     }
     if ("outcome" in result) {
-      breaker.report(candidate.vendor, candidate.secret, result.verdict)
+      this.#report(candidate, result.verdict)
       return result.outcome
     }
     const { failure } = result
-    breaker.report(candidate.vendor, candidate.secret, verdictOf(failure), failure.fault?.retryAfterMs)
+    this.#report(candidate, verdictOf(failure), failure.fault?.retryAfterMs)
     this.#tried.push(failure.attempt)
     this.#last = { failure, candidate, draft }
     return undefined
+  }
+
+  #report({ vendor, secret, target }: Candidate, verdict: Verdict, restMs?: number): void {
+    this.#context.breaker.report(vendor, secret, target.model, verdict, restMs)
   }
 
   /** The draft itself may know a change that the vendor would take, once. */
@@ -228,7 +231,7 @@ export class Exchange {
   #nobody(): GatewayError {
     const waits = this.#call
       .get("plan")
-      .map((target: Target) => this.#context.breaker.restMs(this.#table.vendor(target.vendor)))
+      .map((target: Target) => this.#context.breaker.restMs(this.#table.vendor(target.vendor), target.model))
     const seconds = Math.max(1, Math.ceil(Math.min(...waits) / 1000))
     return new GatewayError("upstream_unavailable", "The model's vendor is not available. Try again later.", {
       headers: { "retry-after": String(seconds) },

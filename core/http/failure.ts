@@ -68,7 +68,7 @@ export const mayPass = (failure: Failure, repeatable: boolean): boolean => {
 }
 
 export const verdictOf = (cause: Cause): Verdict => {
-  if (cause.error instanceof UpstreamError) return "failed"
+  if (cause.error instanceof UpstreamError) return cause.error.received ? "failed" : "unreachable"
   return meaningOf(cause)?.verdict ?? "unknown"
 }
 

@@ -21,7 +21,7 @@ export const runTunnel = async (
   const vendor = table.vendor(target.vendor)
   const secret = context.breaker
     .order(vendor, call.get("principal").member)
-    .find(one => context.breaker.claim(vendor, one))
+    .find(one => context.breaker.claim(vendor, one, target.model))
   if (secret === undefined)
     throw new GatewayError("upstream_unavailable", "The vendor is not available. Try again later.")
   const began = performance.now()
@@ -38,17 +38,17 @@ export const runTunnel = async (
     },
     connectMs: vendor.timeouts.connectMs + vendor.timeouts.firstByteMs,
   }).catch(error => {
-    context.breaker.report(vendor, secret, "failed")
+    context.breaker.report(vendor, secret, target.model, "unreachable")
     throw error
   })
   call.upstreamMs += performance.now() - began
   const status = opened.state === "open" ? 101 : opened.status
   const attempt: Attempt = { vendor: vendor.name, secret: secret.name, status, ms: performance.now() - began }
   if (opened.state === "refused") {
-    context.breaker.report(vendor, secret, status === 401 || status === 403 ? "account" : "failed")
+    context.breaker.report(vendor, secret, target.model, status === 401 || status === 403 ? "account" : "failed")
     throw new GatewayError("upstream_unavailable", "The vendor refused the connection.")
   }
-  context.breaker.report(vendor, secret, "ok")
+  context.breaker.report(vendor, secret, target.model, "ok")
   const billed = await call.bill({ usage: { requests: 1 }, outputBytes: 0 }, "delivered", target)
   call.onStop = () => opened.close()
   await opened.closed
