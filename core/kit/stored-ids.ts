@@ -12,6 +12,8 @@ export interface StoredIds {
   readonly suspects: readonly string[]
   /** The name of the first field of the request that points into the vendor's account, if there is one. */
   readonly field: (request: JsonObject) => string | undefined
+  /** The word that the SDKs know for a field that is refused: the error's `reason`. */
+  readonly reasons?: Readonly<Record<string, string>>
 }
 
 /** Every vendor that may serve this call lets all members use what lies in its account. */
@@ -23,16 +25,15 @@ export const refuseStoredIds = (
   host: Pick<Host, "catalog">,
   call: Call,
   body: Body,
-  { suspects, field }: StoredIds,
+  { suspects, field, reasons }: StoredIds,
 ): void => {
   if (!suspects.some(key => (body.scan.found.get(key) ?? 0) > 0) || sharesIds(host, call)) return
   const name = field(body.json())
   if (name === undefined) return
+  const reason = reasons?.[name]
   throw new GatewayError(
     "invalid_request",
     `${name} names something stored at the vendor, which the gateway does not offer`,
-    {
-      param: name,
-    },
+    { param: name, ...(reason === undefined ? {} : { reason }) },
   )
 }

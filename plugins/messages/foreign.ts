@@ -1,8 +1,8 @@
 /** Ids of things that lie in the vendor's account: no route of the gateway stores any, so they are somebody else's. */
 
-import { isObject, type JsonObject, objectsIn, type StoredIds } from "../../core/index.ts"
+import { isObject, type JsonObject, objectsIn, record, type StoredIds } from "../../core/index.ts"
 
-const suspects: readonly string[] = ["file_id", "container"]
+const suspects: readonly string[] = ["file_id", "container", "previous_message_id"]
 
 /** The client's own data: arguments and schemas of tools. */
 const skip: ReadonlySet<string> = new Set(["input", "input_schema", "schema", "metadata"])
@@ -10,6 +10,9 @@ const skip: ReadonlySet<string> = new Set(["input", "input_schema", "schema", "m
 /** The name of the first field that points into the vendor's account, if there is one. */
 const foreignField = (request: JsonObject): string | undefined => {
   if (isForeignContainer(request.container)) return "container"
+  for (const field of ["thread", "diagnostics"]) {
+    if (present(record(request[field]).previous_message_id)) return field
+  }
   for (const object of objectsIn(request, skip)) {
     // Results of earlier turns tell file ids too; only these two forms make the vendor open a file.
     const opens = object.type === "file" || object.type === "container_upload"
@@ -27,5 +30,5 @@ const isForeignContainer = (container: unknown): boolean => {
   return present(container.id) || skills.some(skill => isObject(skill) && skill.type === "custom")
 }
 
-/** What the route refuses. */
-export const storedIds: StoredIds = { suspects, field: foreignField }
+/** What the route refuses. A client whose thread is not found sends the whole conversation instead. */
+export const storedIds: StoredIds = { suspects, field: foreignField, reasons: { thread: "thread_not_found" } }

@@ -88,3 +88,35 @@ for (const model of wires) {
     })
   }
 }
+
+for (const model of wires) {
+  for (const stream of [false, true]) {
+    t.test(`the family's own tool runner, ${model}, ${stream ? "streamed" : "whole"}`, async t => {
+      const gateway = await open(t)
+      const asked: unknown[] = []
+      const runner = anthropicOf(gateway).beta.messages.toolRunner({
+        model,
+        max_tokens: 400,
+        stream,
+        messages: [question("Seoul")],
+        tools: [
+          {
+            type: "custom",
+            name: "weather",
+            description: "The weather of a city",
+            input_schema: schema,
+            parse: input => input,
+            run: input => {
+              asked.push(input)
+              return "rain in Seoul"
+            },
+          },
+        ],
+      })
+      const last = await runner
+      t.same(asked, [{ city: "Seoul" }])
+      t.match(last.content.at(-1), { type: "text", text: /rain in Seoul/ })
+      t.match(await gateway.balance(), { held: 0 })
+    })
+  }
+}

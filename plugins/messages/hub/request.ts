@@ -2,6 +2,7 @@
 
 import {
   type ChatRequest,
+  GatewayError,
   invalidInput,
   isObject,
   isSet,
@@ -87,7 +88,9 @@ const check = (request: JsonObject, { name }: Model): void => {
   checkList(request, "messages")
   if (isSet(request.stop_sequences)) checkList(request, "stop_sequences")
   const unknown = Object.keys(request).find(field => isSet(request[field]) && !taken.has(field) && !hints.has(field))
-  if (unknown !== undefined) throw refuse(unknown, `Model '${name}' does not take '${unknown}'`)
+  if (unknown === undefined) return
+  const reason = unknown === "thread" ? { reason: "thread_unsupported_request" } : {}
+  throw new GatewayError("invalid_request", `Model '${name}' does not take '${unknown}'`, { param: unknown, ...reason })
 }
 
 const checkList = (request: JsonObject, field: string): void => {

@@ -22,10 +22,18 @@ const typeByCode: { readonly [Code in ErrorCode]?: string } = {
   upstream_account: "api_error",
 }
 
+/** What the SDKs act upon: without a thread they send the whole conversation. By the error's `reason`. */
+const detailsByReason: Readonly<Record<string, object>> = {
+  thread_unsupported_request: { error_code: "thread_unsupported_request", unsupported: ["model"] },
+  thread_not_found: { error_code: "thread_not_found" },
+}
+
 const errorOf = (error: GatewayError) => {
   const { status } = error.kind
   const other = status >= 500 ? "api_error" : "invalid_request_error"
-  return { type: typeByCode[error.code] ?? typeByStatus[status] ?? other, message: afterDash(error.message) }
+  const type = typeByCode[error.code] ?? typeByStatus[status] ?? other
+  const details = detailsByReason[error.reason ?? ""]
+  return { type, message: afterDash(error.message), ...(details === undefined ? {} : { details }) }
 }
 
 export const anthropicDialect: Dialect = {
