@@ -5,7 +5,7 @@ import { isObject, type JsonObject, objectsIn, record, type StoredIds } from "..
 const suspects: readonly string[] = ["file_id", "container", "previous_message_id"]
 
 /** The client's own data: arguments and schemas of tools. */
-const skip: ReadonlySet<string> = new Set(["input", "input_schema", "schema", "metadata"])
+export const clientData: ReadonlySet<string> = new Set(["input", "input_schema", "schema", "metadata"])
 
 /** The name of the first field that points into the vendor's account, if there is one. */
 const foreignField = (request: JsonObject): string | undefined => {
@@ -13,7 +13,7 @@ const foreignField = (request: JsonObject): string | undefined => {
   for (const field of ["thread", "diagnostics"]) {
     if (present(record(request[field]).previous_message_id)) return field
   }
-  for (const object of objectsIn(request, skip)) {
+  for (const object of objectsIn(request, clientData)) {
     // Results of earlier turns tell file ids too; only these two forms make the vendor open a file.
     const opens = object.type === "file" || object.type === "container_upload"
     if (opens && present(object.file_id)) return "file_id"

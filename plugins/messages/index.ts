@@ -15,6 +15,7 @@ import { countInput } from "./count.ts"
 import { translatedDraft } from "./draft.ts"
 import { storedIds } from "./foreign.ts"
 import { family, messagesModels, pageOf } from "./list.ts"
+import { naming, refuseOtherModels } from "./named.ts"
 
 const adapterName = "anthropic"
 
@@ -23,7 +24,9 @@ const shared = { access: "key", dialect: "anthropic", limit: "common" } as const
 const reading = {
   method: "POST",
   model: "body",
-  finds: storedIds.suspects,
+  finds: [...storedIds.suspects, ...naming],
+  // Looked into on the way to the vendor: a second one would be what the vendor reads.
+  reads: ["speed", "container", "thread", "diagnostics", "fallbacks", "tools"],
   parts: { types: { image: "image", document: "file" } },
 } as const satisfies Partial<Route>
 
@@ -50,7 +53,6 @@ export default {
         },
         charge: "usage",
         schema,
-        reads: ["speed"],
         demand,
         handle: call => answer(host, call),
       })
@@ -99,6 +101,7 @@ const answer = async (host: Host, call: Call) => {
 const relay = async (host: Host, call: Call, api: string, path: string) => {
   const body = await call.body()
   refuseStoredIds(host, call, body, storedIds)
+  refuseOtherModels(host, call, body)
   const streamed = api === "messages" && body.field("stream") === true
   return call.exchange((): Draft => ({ verb: "relay", api, path, streamed }))
 }
