@@ -13,10 +13,14 @@ import {
   GatewayError,
   type Host,
   hubDraft,
+  isDone,
   isObject,
+  list,
+  record,
   type StreamEvent,
   signatureStore,
   type Target,
+  text,
 } from "../../core/index.ts"
 import { chatRequest, MessageEvents, type StreamHead, sentCallId, stopsBeyond, wholeMessage } from "./hub/index.ts"
 
@@ -81,17 +85,27 @@ const draftOf = (request: ChatRequest, way: Way): Draft => {
   }
 }
 
+/** Some vendors tell no reason to finish, only that they did. */
+const ended: ChatAnswer = { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }
+
 /** Chunks of vendors that speak the hub's own wire. */
-const parsedChunks = (adapter: Adapter, api: string): ChatStream => ({
-  push(event) {
-    if (event.data.toString("latin1", 0, 8) === "[DONE]") return []
-    const chunk: unknown = JSON.parse(event.data.toString())
-    if (!isObject(chunk)) return []
-    if (isObject(chunk.error)) throw faultOf(adapter, api, event)
-    return [chunk]
-  },
-  end: () => [],
-})
+const parsedChunks = (adapter: Adapter, api: string): ChatStream => {
+  let isFinished = false
+  return {
+    push(event) {
+      if (isBlank(event.data)) return []
+      if (isDone(event.data)) return isFinished ? [] : [ended]
+      const chunk: unknown = JSON.parse(event.data.toString())
+      if (!isObject(chunk)) return []
+      if (isObject(chunk.error)) throw faultOf(adapter, api, event)
+      isFinished ||= text(record(list(chunk.choices)[0]).finish_reason) !== undefined
+      return [chunk]
+    },
+    end: () => [],
+  }
+}
+
+const isBlank = (data: Buffer): boolean => data.length < 16 && data.toString("latin1").trim() === ""
 
 const faultOf = (adapter: Adapter, api: string, event: StreamEvent): GatewayError => {
   const sign = adapter.apis[api]?.sign(event)

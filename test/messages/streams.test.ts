@@ -1,0 +1,48 @@
+/** Streams of vendors that speak the hub's own wire, each with its habits, through the product. */
+import t, { type Test } from "tap"
+import { eventsOf } from "../fixtures/metering.ts"
+import { chatAnswer, events, openProduct } from "../fixtures/product.ts"
+
+interface Told {
+  readonly type: string
+  readonly delta?: Record<string, unknown>
+  readonly usage?: Record<string, unknown>
+  readonly [field: string]: unknown
+}
+
+/** What the client is told when the vendor writes these events. */
+const streamOf = async (t: Test, ...lines: readonly string[]) => {
+  const product = await openProduct(t)
+  product.vendor.answer = (_, response) => events(response, ...lines)
+  const request = { model: "gpt-shared", max_tokens: 10, stream: true, messages: [{ role: "user", content: "hi" }] }
+  const answer = await product.call("/anthropic/v1/messages", request)
+  const told = eventsOf(Buffer.from(await answer.text())).map(({ data }) => JSON.parse(data.toString()) as Told)
+  return { told, end: told.find(({ type }) => type === "message_delta"), last: told.at(-1), product }
+}
+
+const chunk = (delta: object, more: object = {}) => JSON.stringify({ id: "c", choices: [{ index: 0, delta, ...more }] })
+const usage = JSON.stringify({ id: "c", choices: [], usage: chatAnswer.usage })
+const weather = { index: 0, id: "t1", function: { name: "weather", arguments: "{}" } }
+
+for (const finish_reason of ["", null]) {
+  t.test(`no reason to finish (${JSON.stringify(finish_reason)}): the end marker is the end`, async t => {
+    const said = await streamOf(t, chunk({ content: "Hi" }, { finish_reason }), usage, "[DONE]")
+    t.match(said.end, { delta: { stop_reason: "end_turn" }, usage: { input_tokens: 10, output_tokens: 20 } })
+    t.equal(said.last?.type, "message_stop")
+    const called = await streamOf(t, chunk({ tool_calls: [weather] }, { finish_reason }), " [DONE] ")
+    t.match(called.end, { delta: { stop_reason: "tool_use" } })
+    const cut = await streamOf(t, chunk({ content: "Hi" }, { finish_reason }), usage)
+    t.match(cut.last, { type: "error" })
+  })
+}
+
+t.test("a reason to finish is not changed by the end marker", async t => {
+  const { end } = await streamOf(t, chunk({ content: "Hi" }), chunk({}, { finish_reason: "length" }), usage, "[DONE]")
+  t.match(end, { delta: { stop_reason: "max_tokens" } })
+})
+
+t.test("an event without data is nothing", async t => {
+  const { end, last } = await streamOf(t, "", chunk({ content: "Hi" }), " ", chunk({}, { finish_reason: "stop" }), "")
+  t.match(end, { delta: { stop_reason: "end_turn" } })
+  t.equal(last?.type, "message_stop")
+})
