@@ -277,6 +277,35 @@ t.test("words that would change the answer are refused when nobody knows them, n
   t.same(requestFor({ stop_sequences: null, output_config: { format: null, effort: null } }), requestFor())
 })
 
+t.test("values have their types (422) and bounds (400), each named by the client's own word", async t => {
+  const wrongTypes: readonly (readonly [JsonObject, string, string])[] = [
+    [{ messages: undefined }, "messages", "missing"],
+    [{ messages: "Hello" }, "messages", "list_type"],
+    [{ max_tokens: undefined }, "max_tokens", "missing"],
+    [{ max_tokens: null }, "max_tokens", "int_type"],
+    [{ max_tokens: 1.5 }, "max_tokens", "int_type"],
+    [{ temperature: "1" }, "temperature", "float_type"],
+    [{ top_p: [] }, "top_p", "float_type"],
+    [{ stop_sequences: "END" }, "stop_sequences", "list_type"],
+  ]
+  for (const [fields, param, type] of wrongTypes) {
+    const expected = { code: "validation_failed", param, detail: [{ loc: ["body", param], type }] }
+    t.throws(() => requestFor(fields), expected, JSON.stringify(fields))
+  }
+  for (const [param, value] of [
+    ["max_tokens", 0],
+    ["max_tokens", -1],
+    ["temperature", -0.1],
+    ["temperature", 1.1],
+    ["top_p", -0.1],
+    ["top_p", 1.1],
+  ] as const) {
+    t.throws(() => requestFor({ [param]: value }), refused(param), `${param} ${value}`)
+  }
+  t.match(requestFor({ max_tokens: 1, temperature: 0, top_p: 1 }), { max_tokens: 1, temperature: 0, top_p: 1 })
+  t.same(requestFor({ temperature: null, top_p: null }), requestFor())
+})
+
 t.test("sampling that the model refuses is left to its default", async t => {
   const strict = { ...model, rules: { temperature: [1], refuse: ["top_p"] } }
   t.match(requestFor({ temperature: 0.2, top_p: 0.5 }), { temperature: 0.2, top_p: 0.5 })

@@ -3,4 +3,5 @@
 export { sentCallId } from "./conversation.ts"
 export { chatRequest, stopsBeyond } from "./request.ts"
 export { MessageEvents, type StreamHead } from "./stream.ts"
+export { checkValues } from "./values.ts"
 export { type AnswerHead, wholeMessage } from "./whole.ts"

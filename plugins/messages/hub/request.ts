@@ -3,7 +3,6 @@
 import {
   type ChatRequest,
   GatewayError,
-  invalidInput,
   isObject,
   isSet,
   type JsonObject,
@@ -17,6 +16,7 @@ import { chatMessages } from "./conversation.ts"
 import { effortOf } from "./effort.ts"
 import { isStrict } from "./strict.ts"
 import { chatTools } from "./tools.ts"
+import { checkValues } from "./values.ts"
 
 /** Translated below. */
 const taken: ReadonlySet<string> = new Set([
@@ -85,16 +85,11 @@ const stopsOf = (request: JsonObject): readonly string[] =>
 export const stopsBeyond = (request: JsonObject): readonly string[] => stopsOf(request).slice(mostStops)
 
 const check = (request: JsonObject, { name }: Model): void => {
-  checkList(request, "messages")
-  if (isSet(request.stop_sequences)) checkList(request, "stop_sequences")
+  checkValues(request)
   const unknown = Object.keys(request).find(field => isSet(request[field]) && !taken.has(field) && !hints.has(field))
   if (unknown === undefined) return
   const reason = unknown === "thread" ? { reason: "thread_unsupported_request" } : {}
   throw new GatewayError("invalid_request", `Model '${name}' does not take '${unknown}'`, { param: unknown, ...reason })
-}
-
-const checkList = (request: JsonObject, field: string): void => {
-  if (!Array.isArray(request[field])) throw invalidInput(["body", field], "Input should be a valid list", "list_type")
 }
 
 /** Clients of this family cannot know what a model of another one refuses: it is left out, as the model's default. */
@@ -108,8 +103,8 @@ const samplingOf = ({ temperature, top_p }: JsonObject, { rules }: Model): JsonO
 }
 
 /** Clients of this wire ask for more than other models can give. */
-const limitOf = ({ max_tokens }: JsonObject, { maxOutput = Number.POSITIVE_INFINITY }: Model): number | undefined =>
-  typeof max_tokens === "number" ? Math.min(max_tokens, maxOutput) : undefined
+const limitOf = ({ max_tokens }: JsonObject, { maxOutput = Number.POSITIVE_INFINITY }: Model): number =>
+  Math.min(max_tokens as number, maxOutput)
 
 const formatOf = ({ output_config }: JsonObject): JsonObject | undefined => {
   const { format } = record(output_config)
