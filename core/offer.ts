@@ -87,6 +87,8 @@ export interface Rules {
   readonly efforts?: readonly string[]
   readonly effort_budgets?: Readonly<Record<string, number>>
   readonly effort_with_tools?: string
+  /** The efforts beside which sampling (temperature, top_p) is taken; `default`: none was asked for. Absent: all. */
+  readonly sampling_efforts?: readonly string[]
   /** The vendor wants the reasoning of an assistant turn back, together with its tool calls. */
   readonly reasoning_back?: boolean
   readonly responses_only?: boolean

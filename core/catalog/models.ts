@@ -122,6 +122,7 @@ const readRules = (field: Field | undefined): Rules => {
     "efforts",
     "effort_budgets",
     "effort_with_tools",
+    "sampling_efforts",
     "reasoning_back",
     "responses_only",
   ]
@@ -145,6 +146,10 @@ const readRules = (field: Field | undefined): Rules => {
     ...optional(
       "effort_with_tools",
       fields.get("effort_with_tools")?.string("drop, or the name of an effort", effortName),
+    ),
+    ...optional(
+      "sampling_efforts",
+      fields.get("sampling_efforts")?.strings("default, or the name of an effort", effortName),
     ),
     ...optional("reasoning_back", fields.get("reasoning_back")?.boolean()),
     ...optional("responses_only", fields.get("responses_only")?.boolean()),

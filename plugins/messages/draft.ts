@@ -47,7 +47,7 @@ export const translatedDraft = async (host: Host, call: Call, target: Target): P
     id: `msg_${id}`,
     model: model.name,
     estimatedInput: call.find("quote")?.estimated.input ?? 0,
-    stops: stopsBeyond(asked),
+    stops: stopsBeyond(asked, model),
   }
   return draftOf(request, { adapter, spoke, context, head })
 }

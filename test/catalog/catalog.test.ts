@@ -33,7 +33,7 @@ t.test("a model is found by its name and by its old names, in the order of the f
     messages: true
     offered: false
     rules:
-      { temperature: [1], refuse: [top_p], max_tokens_as: max_completion_tokens, efforts: [low], effort_budgets: { low: 1024 }, effort_with_tools: drop, reasoning_back: true, responses_only: true }
+      { temperature: [1], refuse: [top_p], max_tokens_as: max_completion_tokens, efforts: [low], effort_budgets: { low: 1024 }, effort_with_tools: drop, sampling_efforts: [none, default], reasoning_back: true, responses_only: true }
     parameters: { type: object, properties: { size: { enum: [a], default: a } } }
     price: { requests: 2 per requests }
   first: { type: llm, targets: [{ vendor: one, model: x }] }
@@ -66,6 +66,7 @@ aliases: { old: second, older: second, once: first }
       efforts: ["low"],
       effort_budgets: { low: 1024 },
       effort_with_tools: "drop",
+      sampling_efforts: ["none", "default"],
       reasoning_back: true,
       responses_only: true,
     },

@@ -100,6 +100,23 @@ t.test("efforts that have budgets are offered, and the other way round", async t
   }
 })
 
+t.test("reasoning models of OpenAI from o3 on are sent no stop, and sampling only where they do not think", async t => {
+  const { catalog } = await loadConfig(file("sandbox.yaml"), { env: {} })
+  const chatting = [...catalog.models.values()].filter(
+    ({ family, type, rules }) => family === "openai" && type === "llm" && rules.responses_only !== true,
+  )
+  const later = chatting.filter(({ name }) => /^(o3|o4-mini|gpt-5[^-]*(-(mini|nano))?|gpt-5\..*)$/.test(name))
+  t.equal(later.length, 14)
+  for (const { name, rules } of chatting) {
+    const isLater = later.some(model => model.name === name)
+    t.equal(rules.refuse?.includes("stop") ?? false, isLater, name)
+    const mayNotThink = rules.efforts?.includes("none") ?? false
+    t.equal(rules.sampling_efforts?.includes("none") ?? false, mayNotThink, name)
+    if (isLater && !mayNotThink) t.match(rules, { temperature: [1] }, name)
+    if (isLater && !mayNotThink) t.ok(rules.refuse?.includes("top_p"), name)
+  }
+})
+
 t.test("a price is described to clients in their own unit", async t => {
   const { catalog } = await loadConfig(file("sandbox.yaml"), { env: {} })
   const described = describePrice(catalog.find("gemini-2.5-pro")!.price!)

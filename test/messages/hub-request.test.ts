@@ -313,6 +313,32 @@ t.test("sampling that the model refuses is left to its default", async t => {
   t.equal(requestFor({ temperature: 1 }, strict).temperature, 1)
 })
 
+t.test("a model that refuses stop sequences is sent none", async t => {
+  const refusing = { ...model, rules: { refuse: ["stop"] } }
+  t.same(requestFor({ stop_sequences: ["a"] }, refusing), requestFor({}, refusing))
+  t.same(requestFor({ stop_sequences: ["a"] }).stop, ["a"])
+})
+
+t.test("sampling is left out beside an effort that excludes it", async t => {
+  const sampling = { temperature: 0.2, top_p: 0.5 }
+  const sent = (fields: JsonObject, sampling_efforts: readonly string[]) => {
+    const { temperature, top_p, reasoning_effort } = requestFor(
+      { ...sampling, ...fields },
+      { ...model, rules: { ...model.rules, sampling_efforts } },
+    )
+    return { temperature, top_p, reasoning_effort }
+  }
+  const none = { temperature: undefined, top_p: undefined }
+  const thinking = { thinking: { type: "enabled", budget_tokens: 5_000 } }
+  const off = { thinking: { type: "disabled" } }
+  t.same(sent(thinking, ["none", "default"]), { ...none, reasoning_effort: "medium" })
+  t.same(sent({}, ["none", "default"]), { ...sampling, reasoning_effort: undefined })
+  t.same(sent(off, ["none", "default"]), { ...sampling, reasoning_effort: "none" })
+  t.same(sent({}, ["none"]), { ...none, reasoning_effort: undefined }, "it thinks unless it is told not to")
+  t.same(sent(off, ["none"]), { ...sampling, reasoning_effort: "none" })
+  t.match(requestFor({ ...sampling, ...thinking }), sampling, "other models take both")
+})
+
 // ---- any conversation ----
 
 const words = fc.string({ minLength: 1, maxLength: 6 })

@@ -36,9 +36,16 @@ t.test("without such sequences nothing is held back", async t => {
   const cut = new Stops([])
   t.equal(cut.push("all of it"), "all of it")
   t.equal(cut.flush(), "")
-  t.same(stopsBeyond({ stop_sequences: ["a", "", "b", "c", "d", "e", 5, "f"] }), ["e", "f"])
-  t.same(stopsBeyond({ stop_sequences: ["a"] }), [])
-  t.same(stopsBeyond({}), [])
+  const usual = { rules: {} }
+  t.same(stopsBeyond({ stop_sequences: ["a", "", "b", "c", "d", "e", 5, "f"] }, usual), ["e", "f"])
+  t.same(stopsBeyond({ stop_sequences: ["a"] }, usual), [])
+  t.same(stopsBeyond({}, usual), [])
+})
+
+t.test("a model that refuses stop sequences is told none: all are looked for here", async t => {
+  const refusing = { rules: { refuse: ["top_p", "stop"] } }
+  t.same(stopsBeyond({ stop_sequences: ["a", "b"] }, refusing), ["a", "b"])
+  t.same(stopsBeyond({}, refusing), [])
 })
 
 const call = { index: 0, id: "a", function: { name: "look", arguments: "{}" } }

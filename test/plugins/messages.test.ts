@@ -193,6 +193,25 @@ t.test("on real sockets", async t => {
     t.match(await product.balance(), { spent: 50_000, held: 0 }, "what the vendor made is paid")
   })
 
+  await t.test("a model that takes no stop sequences answers to its end, and is cut here", async t => {
+    const unstoppable = { ...thinker("openai"), rules: { refuse: ["stop"] } }
+    const product = await openProduct(t, { catalog: { models: { unstoppable } } })
+    const said = {
+      ...chatAnswer,
+      choices: [{ index: 0, message: { content: "One. END Two." }, finish_reason: "stop" }],
+    }
+    product.vendor.answer = (_, response) => json(response, 200, said)
+    const ask = { ...request, model: "unstoppable", stop_sequences: ["END"] }
+    t.match(await (await product.call(path, ask)).json(), {
+      content: [{ type: "text", text: "One. " }],
+      stop_reason: "stop_sequence",
+    })
+    t.notOk("stop" in product.vendor.received[0]!.json())
+    const chat = await product.call("/chat/completions/", { ...request, model: "unstoppable", stop: "END" })
+    t.equal(chat.status, 400)
+    t.match(await chat.json(), { error: { param: "stop" } })
+  })
+
   await t.test("effort that a model refuses beside tools is left out, once, before any byte", async t => {
     const product = await openProduct(t, { catalog: { models: { thinker: thinker("openai") } } })
     product.vendor.answer = ({ json: read }, response) =>

@@ -8,6 +8,7 @@ import {
   type JsonObject,
   list,
   type Model,
+  type Rules,
   record,
   refuse,
   text,
@@ -46,8 +47,8 @@ const hints: ReadonlySet<string> = new Set([
   "context_management",
 ])
 
-/** Chat takes no more; the others are looked for in the answer. */
-const mostStops = 4
+/** Chat takes no more, and some models none; the others are looked for in the answer. */
+const mostStops = ({ refuse = [] }: Rules): number => (refuse.includes("stop") ? 0 : 4)
 const longestUser = 64
 
 /**
@@ -58,14 +59,15 @@ export const chatRequest = (request: JsonObject, model: Model): ChatRequest => {
   check(request, model)
   const messages = chatMessages(request, model.rules)
   if (messages.length === 0) throw refuse("messages", "'messages' hold nothing that could be answered")
-  const stops = stopsOf(request)
+  const stops = stopsOf(request).slice(0, mostStops(model.rules))
+  const reasoning_effort = effortOf(request, model)
   const user = text(record(request.metadata).user_id)?.slice(0, longestUser)
   const fields = {
     max_tokens: limitOf(request, model),
-    stop: stops.length === 0 ? undefined : stops.slice(0, mostStops),
-    ...samplingOf(request, model),
+    stop: stops.length === 0 ? undefined : stops,
+    ...samplingOf(request, model, reasoning_effort),
     ...chatTools(request),
-    reasoning_effort: effortOf(request, model),
+    reasoning_effort,
     response_format: formatOf(request),
     user,
     // Usage is billed, and told with the stream's last event.
@@ -82,7 +84,8 @@ const stopsOf = (request: JsonObject): readonly string[] =>
   list(request.stop_sequences).flatMap(stop => text(stop) ?? [])
 
 /** The stop sequences that the chat request could not hold. */
-export const stopsBeyond = (request: JsonObject): readonly string[] => stopsOf(request).slice(mostStops)
+export const stopsBeyond = (request: JsonObject, { rules }: Pick<Model, "rules">): readonly string[] =>
+  stopsOf(request).slice(mostStops(rules))
 
 const check = (request: JsonObject, { name }: Model): void => {
   checkValues(request)
@@ -93,7 +96,8 @@ const check = (request: JsonObject, { name }: Model): void => {
 }
 
 /** Clients of this family cannot know what a model of another one refuses: it is left out, as the model's default. */
-const samplingOf = ({ temperature, top_p }: JsonObject, { rules }: Model): JsonObject => {
+const samplingOf = ({ temperature, top_p }: JsonObject, { rules }: Model, effort = "default"): JsonObject => {
+  if (rules.sampling_efforts?.includes(effort) === false) return {}
   const isOwn = (field: string): boolean => rules.refuse?.includes(field) !== true
   const isAllowed = rules.temperature?.includes(temperature as number) ?? true
   return {

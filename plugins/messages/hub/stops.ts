@@ -1,4 +1,4 @@
-/** Stop sequences beyond those that chat takes: the answer is cut here, where the vendor would have cut it. */
+/** Stop sequences beyond those that the model takes: the answer is cut here, where the vendor would have cut it. */
 
 export class Stops {
   /** The sequence that ended the answer. */
