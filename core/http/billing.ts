@@ -1,6 +1,7 @@
 /** What a call is billed by, at its one moment of billing: vendor-reported usage, counted output, or nothing. */
 
 import type { UsageReport } from "../adapter.ts"
+import { countedOutput } from "../kit/estimate.ts"
 import { type Bucket, buckets, type Usage } from "../offer.ts"
 import type { Bill } from "../plugin.ts"
 
@@ -10,14 +11,9 @@ import type { Bill } from "../plugin.ts"
  */
 export type UpstreamEnd = "delivered" | "broken" | "cancelled"
 
-/** UTF-8 bytes of output text for one counted token. */
-const bytesPerToken = 3.5
-
-const counted = (outputBytes: number): number => Math.ceil(outputBytes / bytesPerToken)
-
 /** Vectors and scores have no output to count. */
 const outputOf = ({ wordless, outputBytes }: UsageReport, reported = 0): Usage =>
-  wordless === true || outputBytes === 0 ? {} : { output: Math.max(reported, counted(outputBytes)) }
+  wordless === true || outputBytes === 0 ? {} : { output: Math.max(reported, countedOutput(outputBytes)) }
 
 const isPositive = (usage: Usage | undefined): usage is Usage =>
   usage !== undefined && ((usage.cost_dollars ?? 0) > 0 || buckets.some(bucket => (usage[bucket] ?? 0) > 0))

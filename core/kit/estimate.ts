@@ -1,4 +1,4 @@
-/** The input of a request before any vendor counted it. */
+/** Tokens that no vendor counted: the input of a request, and the output of an answer whose vendor tells no usage. */
 
 import type { BodyScan } from "../plugin.ts"
 
@@ -14,3 +14,9 @@ export const estimatedInput = ({
   files,
 }: Pick<BodyScan, "textBytes" | "images" | "files">): number =>
   Math.ceil(textBytes / bytesPerToken) + images * tokensPerImage + files * tokensPerFile
+
+/** UTF-8 bytes of output text for one counted token. */
+const bytesPerOutputToken = 3.5
+
+/** Tokens, rounded up. */
+export const countedOutput = (outputBytes: number): number => Math.ceil(outputBytes / bytesPerOutputToken)

@@ -22,7 +22,7 @@ import {
   type Target,
   text,
 } from "../../core/index.ts"
-import { chatRequest, MessageEvents, type StreamHead, sentCallId, stopsBeyond, wholeMessage } from "./hub/index.ts"
+import { type AnswerHead, chatRequest, MessageEvents, sentCallId, stopsBeyond, wholeMessage } from "./hub/index.ts"
 
 /** @throws GatewayError what the hub cannot say (400, 422), or a vendor without chat (500) */
 export const translatedDraft = async (host: Host, call: Call, target: Target): Promise<Draft> => {
@@ -62,7 +62,7 @@ interface Way {
   readonly adapter: Adapter
   readonly spoke: ChatSpoke
   readonly context: ChatContext
-  readonly head: StreamHead
+  readonly head: AnswerHead
 }
 
 const draftOf = (request: ChatRequest, way: Way): Draft => {

@@ -197,7 +197,7 @@ t.test("a stream of text", async t => {
     {
       type: "message_delta",
       delta: { stop_reason: "end_turn", stop_sequence: null },
-      usage: { input_tokens: 0, ...none },
+      usage: { input_tokens: 12, ...none, output_tokens: 2 },
     },
     { type: "message_stop" },
   ])

@@ -1,7 +1,7 @@
 /** Streams of vendors that speak the hub's own wire, each with its habits, through the product. */
 import t, { type Test } from "tap"
 import { eventsOf } from "../fixtures/metering.ts"
-import { chatAnswer, events, openProduct } from "../fixtures/product.ts"
+import { chatAnswer, events, json, openProduct } from "../fixtures/product.ts"
 
 interface Told {
   readonly type: string
@@ -10,12 +10,13 @@ interface Told {
   readonly [field: string]: unknown
 }
 
+const request = { model: "gpt-shared", max_tokens: 10, messages: [{ role: "user", content: "hi" }] }
+
 /** What the client is told when the vendor writes these events. */
 const streamOf = async (t: Test, ...lines: readonly string[]) => {
   const product = await openProduct(t)
   product.vendor.answer = (_, response) => events(response, ...lines)
-  const request = { model: "gpt-shared", max_tokens: 10, stream: true, messages: [{ role: "user", content: "hi" }] }
-  const answer = await product.call("/anthropic/v1/messages", request)
+  const answer = await product.call("/anthropic/v1/messages", { ...request, stream: true })
   const told = eventsOf(Buffer.from(await answer.text())).map(({ data }) => JSON.parse(data.toString()) as Told)
   return { told, end: told.find(({ type }) => type === "message_delta"), last: told.at(-1), product }
 }
@@ -45,4 +46,28 @@ t.test("an event without data is nothing", async t => {
   const { end, last } = await streamOf(t, "", chunk({ content: "Hi" }), " ", chunk({}, { finish_reason: "stop" }), "")
   t.match(end, { delta: { stop_reason: "end_turn" } })
   t.equal(last?.type, "message_stop")
+})
+
+const tokensOf = (told: Told | undefined) => told?.usage as { input_tokens: number; output_tokens: number }
+
+t.test("a vendor that tells no usage: the client is told what the call is charged as", async t => {
+  const content = "twenty-one bytes long"
+  const { end, product } = await streamOf(t, chunk({ content }), chunk({}, { finish_reason: "stop" }), "[DONE]")
+  const { input_tokens, output_tokens } = tokensOf(end)
+  t.equal(output_tokens, 6)
+  t.match(await product.balance(), { spent: input_tokens * 1_000 + 6 * 2_000, held: 0 })
+  for (const usage of [undefined, null, { prompt_tokens: 0, completion_tokens: 0 }]) {
+    const choices = [{ index: 0, message: { content }, finish_reason: "stop" }]
+    product.vendor.answer = (_, response) => json(response, 200, { choices, usage })
+    const answer = await (await product.call("/anthropic/v1/messages", request)).json()
+    t.same((answer as Told).usage?.output_tokens, 6)
+    t.same((answer as Told).usage?.input_tokens, input_tokens)
+  }
+})
+
+t.test("a stream of nothing tells the input that it is charged for", async t => {
+  const { end, product } = await streamOf(t, chunk({}, { finish_reason: "stop" }), "[DONE]")
+  const { input_tokens, output_tokens } = tokensOf(end)
+  t.equal(output_tokens, 0)
+  t.match(await product.balance(), { spent: input_tokens * 1_000, held: 0 })
 })

@@ -1,6 +1,6 @@
 /** Words and counts of chat in those of the Messages wire: the same for whole answers and streams. */
 
-import { GatewayError, type JsonObject, list, record, text } from "../../../core/index.ts"
+import { countedOutput, GatewayError, type JsonObject, list, record, text } from "../../../core/index.ts"
 
 export const stopSequence = "stop_sequence"
 const stopReasons: Readonly<Record<string, string>> = { length: "max_tokens", content_filter: "refusal" }
@@ -37,6 +37,20 @@ export const messageUsage = (usage: JsonObject): JsonObject => {
     cache_read_input_tokens: read,
     output_tokens: outputOf(usage, prompt),
   }
+}
+
+/** What the client is told: the vendor's counts, else those that the call is billed by. */
+export const usageOf = (reported: JsonObject, estimatedInput: number, outputBytes: number): JsonObject => {
+  const isTold = count(reported.prompt_tokens) > 0 || count(reported.completion_tokens) > 0
+  if (isTold) return messageUsage(reported)
+  return messageUsage({ prompt_tokens: estimatedInput, completion_tokens: countedOutput(outputBytes) })
+}
+
+/** UTF-8 bytes of all that a message or a delta says. */
+export const bytesOf = (said: JsonObject): number => {
+  const calls = list(said.tool_calls).map(call => text(record(record(call).function).arguments))
+  const told = [wordsOf(said.content), text(said.refusal), reasoningOf(said), ...calls]
+  return told.reduce((sum, words) => sum + Buffer.byteLength(words ?? ""), 0)
 }
 
 /** Some vendors count reasoning beside the completion: it shows in the total, and is billed. */

@@ -2,6 +2,6 @@
 
 export { sentCallId } from "./conversation.ts"
 export { chatRequest, stopsBeyond } from "./request.ts"
-export { MessageEvents, type StreamHead } from "./stream.ts"
+export { MessageEvents } from "./stream.ts"
 export { checkValues } from "./values.ts"
 export { type AnswerHead, wholeMessage } from "./whole.ts"

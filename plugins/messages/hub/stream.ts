@@ -10,7 +10,7 @@ import {
   record,
   text,
 } from "../../../core/index.ts"
-import { messageUsage, reasoningOf, stopReason, stopSequence, wordsOf } from "./answer.ts"
+import { bytesOf, messageUsage, reasoningOf, stopReason, stopSequence, usageOf, wordsOf } from "./answer.ts"
 import { type Block, BlockQueue, type MessageEvent } from "./blocks.ts"
 import { ToolCalls } from "./calls.ts"
 import { Stops } from "./stops.ts"
@@ -20,22 +20,18 @@ import type { AnswerHead } from "./whole.ts"
 const written = (events: readonly MessageEvent[]): string =>
   events.map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("")
 
-export interface StreamHead extends AnswerHead {
-  /** Estimated: the first event must tell it before the vendor has counted. */
-  readonly estimatedInput: number
-}
-
 export class MessageEvents {
-  readonly #head: StreamHead
+  readonly #head: AnswerHead
   readonly #blocks = new BlockQueue()
   readonly #calls = new ToolCalls()
   readonly #stops: Stops
   #started = false
   #finish: string | undefined
   #refused = false
-  #usage: JsonObject | undefined
+  #usage: JsonObject = {}
+  #outputBytes = 0
 
-  constructor(head: StreamHead) {
+  constructor(head: AnswerHead) {
     this.#head = head
     this.#stops = new Stops(head.stops)
   }
@@ -47,7 +43,9 @@ export class MessageEvents {
     // Some vendors count twice, and know the cache only the second time.
     if (isObject(chunk.usage)) this.#usage = chunk.usage
     const choice = record(list(chunk.choices)[0])
-    this.#read(record(choice.delta))
+    const delta = record(choice.delta)
+    this.#outputBytes += bytesOf(delta)
+    this.#read(delta)
     this.#finish = text(choice.finish_reason) ?? this.#finish
     return written([...this.#start(), ...this.#blocks.take()])
   }
@@ -60,7 +58,7 @@ export class MessageEvents {
     const { matched } = this.#stops
     const seen = { matched, hasCalls: this.#calls.count > 0, hasRefusal: this.#refused }
     const stop_reason = stopReason(this.#finish, seen)
-    const usage = messageUsage(this.#usage ?? {})
+    const usage = usageOf(this.#usage, this.#head.estimatedInput, this.#outputBytes)
     return written([
       ...this.#start(),
       ...this.#blocks.end(),

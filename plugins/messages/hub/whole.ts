@@ -1,7 +1,7 @@
 /** A chat completion as a message. */
 
 import { type ChatAnswer, isObject, type JsonObject, list, record, text } from "../../../core/index.ts"
-import { messageUsage, reasoningOf, stopReason, toolName, unreadable, wordsOf } from "./answer.ts"
+import { bytesOf, reasoningOf, stopReason, toolName, unreadable, usageOf, wordsOf } from "./answer.ts"
 import { Stops } from "./stops.ts"
 
 export interface AnswerHead {
@@ -11,10 +11,13 @@ export interface AnswerHead {
   readonly model: string
   /** Stop sequences that the vendor was not told. */
   readonly stops: readonly string[]
+  /** In tokens: told where the vendor has not counted. */
+  readonly estimatedInput: number
 }
 
 /** @throws GatewayError `upstream_unreadable` (502) when the completion holds no choice */
-export const wholeMessage = (answer: ChatAnswer, { id, model, stops }: AnswerHead): JsonObject => {
+export const wholeMessage = (answer: ChatAnswer, head: AnswerHead): JsonObject => {
+  const { id, model, stops, estimatedInput } = head
   const [choice] = list(answer.choices)
   if (!isObject(choice)) throw unreadable("The model's vendor sent an answer that cannot be read")
   const said = record(choice.message)
@@ -36,7 +39,7 @@ export const wholeMessage = (answer: ChatAnswer, { id, model, stops }: AnswerHea
       hasRefusal: refusal !== undefined,
     }),
     stop_sequence: matched ?? null,
-    usage: messageUsage(record(answer.usage)),
+    usage: usageOf(record(answer.usage), estimatedInput, bytesOf(said)),
   }
 }
 
