@@ -283,6 +283,27 @@ t.test("bugs 35 and 42: indexes that start at 1, are missing or always 0 tell ca
   t.match(read(...nameless, finished("tool_calls")).content, [{ name: "look" }, { name: "go" }])
 })
 
+t.test(
+  "whole calls at one index and without ids are as many calls, and a name that is only repeated is none",
+  async t => {
+    const seoul = call(0, "", "look", '{"at":"Seoul"}')
+    const busan = call(0, "", "look", '{"at":"Busan"}')
+    const found = [tool("toolu_msg_1_0", "look", { at: "Seoul" }), tool("toolu_msg_1_1", "look", { at: "Busan" })]
+    t.same(read(calls(seoul), calls(busan), finished("tool_calls")).content, found)
+    t.same(read(calls(seoul, busan), finished("tool_calls")).content, found)
+    const other = read(
+      calls(seoul),
+      calls(call(0, "", "go")),
+      calls(call(0, "", undefined, '{"by":1}')),
+      finished("stop"),
+    )
+    t.same(other.content, [found[0], tool("toolu_msg_1_1", "go", { by: 1 })])
+    const pieces = read(calls(call(0, "", "look", '{"at":')), calls(call(0, "", "look", '"Seoul"}')), finished("stop"))
+    t.same(pieces.content, [found[0]])
+    t.same(read(calls(seoul), calls(call(0, "", "look", "")), finished("stop")).content, [found[0]])
+  },
+)
+
 t.test("bug 43: a call without an id is given one", async t => {
   const { content } = read(calls(call(0, "", "look", "{}"), call(1, "", "look", "{}")), finished("tool_calls"))
   t.same(

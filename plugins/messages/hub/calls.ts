@@ -9,6 +9,12 @@ interface Call {
   id: string
 }
 
+interface Fragment {
+  readonly id: string
+  readonly name: string | undefined
+  readonly input: string
+}
+
 export class ToolCalls {
   readonly #byIndex = new Map<unknown, Call>()
   #last: Call | undefined
@@ -18,18 +24,22 @@ export class ToolCalls {
   read(fragment: JsonObject, begin: (number: number) => Block): void {
     const { name, arguments: written } = record(fragment.function)
     const id = text(fragment.id) ?? ""
-    const call = this.#find(fragment.index, id, text(name)) ?? this.#open(fragment.index, begin)
+    const piece = text(name)
+    const input = isObject(written) ? JSON.stringify(written) : (text(written) ?? "")
+    const call = this.#find(fragment.index, { id, name: piece, input }) ?? this.#open(fragment.index, begin)
     const { block } = call
     if (id !== "" && call.id === "") block.id = call.id = id
     // A name may come in pieces, or again with every fragment.
-    const piece = text(name)
     if (piece !== undefined && block.isEmpty && piece !== block.name) block.name += piece
-    if (!block.closed) block.add(isObject(written) ? JSON.stringify(written) : (text(written) ?? ""))
+    if (!block.closed) block.add(input)
   }
 
-  #find(index: unknown, id: string, name: string | undefined): Call | undefined {
+  #find(index: unknown, { id, name, input }: Fragment): Call | undefined {
     const known = isSet(index) ? this.#byIndex.get(index) : this.#last
     if (known === undefined) return undefined
+    // Every call at the same index and without an id: nothing is added to an input that is whole.
+    const isNews = name !== undefined && (name !== known.block.name || input.trim() !== "")
+    if (id === "" && isNews && known.block.isOver) return undefined
     // Some vendors give every call the same index: another id is another call. Others make a new id for each fragment
     // of one call: only a call that begins is named.
     if (id !== "" && known.id !== "" && id !== known.id && name !== undefined) return undefined
