@@ -14,6 +14,7 @@ import {
 import { countInput } from "./count.ts"
 import { translatedDraft } from "./draft.ts"
 import { storedIds } from "./foreign.ts"
+import { checkValues } from "./hub/index.ts"
 import { family, messagesModels, pageOf } from "./list.ts"
 import { naming, refuseOtherModels } from "./named.ts"
 
@@ -60,7 +61,13 @@ export default {
         ...shared,
         ...reading,
         path: `/${prefix}/v1/messages/count_tokens/`,
-        accepts: { types: ["llm"], otherwise: { code: "model_not_found", message: "Model 'X' not found" } },
+        accepts: {
+          types: ["llm"],
+          wire: adapterName,
+          family,
+          offered: model => model.rules.responses_only !== true,
+          otherwise: { code: "model_not_found", message: "Model 'X' not found" },
+        },
         charge: "none",
         schema: countSchema,
         handle: call => countTokens(host, call),
@@ -110,5 +117,7 @@ const relay = async (host: Host, call: Call, api: string, path: string) => {
 const countTokens = async (host: Host, call: Call) => {
   const isOwn = call.get("plan").every(target => host.adapterOf(target.vendor).name === adapterName)
   if (isOwn) return relay(host, call, "count_tokens", "/v1/messages/count_tokens")
-  return call.reply(200, { input_tokens: await countInput((await call.body()).json()) })
+  const request = (await call.body()).json()
+  checkValues(request, ["messages"])
+  return call.reply(200, { input_tokens: await countInput(request) })
 }

@@ -1,4 +1,4 @@
-/** What a relayed request may not name: things in the vendor's account, and models beside its own. */
+/** The relay of the family, and its counting: what a request may not name, and who is asked. */
 import t, { type Test } from "tap"
 import { json, openProduct, productCatalog } from "../fixtures/product.ts"
 
@@ -124,4 +124,42 @@ t.test("a model inside of a tool's own schema or a conversation names nothing", 
   const earlier = { type: "fallback", from: { model: "nobody" }, to: { model: "nobody" } }
   const messages = [{ role: "assistant", content: [earlier, ...content] }]
   t.equal((await ask({ tools, messages })).status, 200)
+})
+
+const countPath = "/anthropic/v1/messages/count_tokens"
+
+t.test("a family model is counted where it is answered, whoever else may serve it", async t => {
+  const product = await openProduct(t, {
+    catalog: {
+      models: {
+        both: own("both", usual, {
+          targets: [
+            { vendor: "openai", model: "theirs", weight: 1_000_000 },
+            { vendor: "anthropic", model: "both", weight: 1 },
+          ],
+        }),
+      },
+    },
+  })
+  product.vendor.answer = (_, response) => json(response, 200, { input_tokens: 77 })
+  const messages = [{ role: "user", content: "hi" }]
+  t.same(await (await product.call(countPath, { model: "both", messages })).json(), { input_tokens: 77 })
+  t.match(product.vendor.received, [{ path: "/v1/messages/count_tokens" }])
+})
+
+t.test("a model that only another route takes is not found", async t => {
+  const { ask } = await open(t)
+  const { status, body } = await ask({ model: "codex" }, countPath)
+  t.equal(status, 404)
+  t.match(body, { detail: "Model 'codex' not found", error: { type: "not_found_error" } })
+})
+
+t.test("what is counted here has messages", async t => {
+  const { ask } = await open(t)
+  for (const messages of [undefined, null, "hi", {}]) {
+    const { status, body } = await ask({ model: "gpt", messages }, countPath)
+    t.equal(status, 422, JSON.stringify(messages))
+    t.match(body, { detail: [{ loc: ["body", "messages"], type: messages === undefined ? "missing" : "list_type" }] })
+  }
+  t.equal((await ask({ model: "gpt" }, countPath)).status, 200)
 })
