@@ -228,6 +228,19 @@ t.test("on real sockets", async t => {
     await answer.body?.cancel()
   })
 
+  for (const stream of [false, true]) {
+    await t.test(`an answer of nothing ends a turn, and is no refusal ${stream}`, async t => {
+      const product = await openProduct(t, { catalog: { models: { thinker: thinker("google") } } })
+      const usageMetadata = { promptTokenCount: 10, totalTokenCount: 10 }
+      const told = candidate([], "STOP", { usageMetadata })
+      product.vendor.answer = (_, response) =>
+        stream ? events(response, JSON.stringify(told)) : json(response, 200, told)
+      const answer = await (await product.call(path, { ...request, model: "thinker", stream })).text()
+      t.match(answer, '"stop_reason":"end_turn"')
+      t.match(answer, "The model ended without an answer.")
+    })
+  }
+
   // The second id is no id of this wire's neighbours: it is shortened on its way to them.
   for (const id of ["call-1", `call.1/${"x".repeat(60)}`]) {
     for (const stream of [false, true]) {

@@ -29,11 +29,12 @@ t.test("each reason has its word at the hub, and an answer without output says w
     const { message, finish_reason, streamed } = endOf({
       candidates: [{ finishReason: reason, finishMessage: "Because." }],
     })
-    t.match(
-      { message, finish_reason },
-      { message: { content: null, refusal: `${reason}. Because.` }, finish_reason: word },
-    )
-    t.match(streamed, { refusal: message.refusal, reasons: [word] }, reason)
+    // Only what was filtered is a refusal.
+    const said = word === "stop" ? message.content : message.refusal
+    t.match(said, `${reason}. Because.`)
+    t.match({ message, finish_reason }, { message: word === "stop" ? { refusal: null } : { content: null } })
+    t.equal(finish_reason, word)
+    t.match(streamed, { text: message.content ?? "", refusal: message.refusal ?? "", reasons: [word] }, reason)
     t.match(endOf(candidate([{ text: "a" }], reason)), {
       message: { content: "a", refusal: null },
       finish_reason: word,
@@ -43,8 +44,9 @@ t.test("each reason has its word at the hub, and an answer without output says w
 })
 
 t.test("an answer of nothing is never a silent success", async t => {
-  const empty = { message: { content: null, refusal: "The model ended without an answer." }, finish_reason: "stop" }
-  t.match(endOf(candidate([], "STOP")), { ...empty, streamed: { refusal: empty.message.refusal, reasons: ["stop"] } })
+  const content = "The model ended without an answer."
+  const empty = { message: { content, refusal: null }, finish_reason: "stop" }
+  t.match(endOf(candidate([], "STOP")), { ...empty, streamed: { text: content, refusal: "", reasons: ["stop"] } })
   t.match(endOf(candidate([{ text: "" }], "STOP")), empty)
   t.match(endOf(candidate([{ text: "hm", thought: true }], "STOP")), empty)
   t.match(endOf(candidate([], "MAX_TOKENS")), { message: { content: "", refusal: null }, finish_reason: "length" })

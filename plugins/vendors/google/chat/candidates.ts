@@ -117,6 +117,15 @@ const finishOf = (reason: string, message: string | undefined): Finish => {
   return { reason: "stop", explanation: `The model ended without an answer: ${reason}.${more}` }
 }
 
+/** What is said in place of an answer: only what was filtered is a refusal, for clients end a conversation upon one. */
+export const explained = ({
+  reason,
+  explanation,
+}: Finish): { readonly content?: string; readonly refusal?: string } => {
+  if (explanation === undefined) return {}
+  return reason === "stop" ? { content: explanation } : { refusal: explanation }
+}
+
 /** Tools that were called decide, as long as nothing went wrong. */
 export const finishReason = ({ reason }: Finish, called: boolean): FinishReason | "tool_calls" =>
   reason === "stop" && called ? "tool_calls" : reason

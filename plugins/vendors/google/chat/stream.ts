@@ -9,7 +9,16 @@ import {
   type StreamEvent,
 } from "../../../../core/index.ts"
 import { isDone, list, record } from "../../common/json.ts"
-import { answersIn, type Candidate, candidatesOf, type Finish, finishReason, type Piece, silent } from "./candidates.ts"
+import {
+  answersIn,
+  type Candidate,
+  candidatesOf,
+  explained,
+  type Finish,
+  finishReason,
+  type Piece,
+  silent,
+} from "./candidates.ts"
 import { PartialArguments } from "./partial-arguments.ts"
 import { usageOf } from "./tokens.ts"
 import { argumentsText, type CallContext, callContext, toolCall } from "./tool-calls.ts"
@@ -110,8 +119,7 @@ class Choice {
   end(): readonly Delta[] {
     const closing = this.#close()
     const finish = this.finish ?? silent
-    const { explanation } = finish
-    const said = this.#hasSpoken || explanation === undefined ? [] : [{ delta: { refusal: explanation } }]
+    const said = this.#hasSpoken || finish.explanation === undefined ? [] : [{ delta: explained(finish) }]
     const reason = finishReason(finish, this.#calls > 0)
     return [...closing, ...said, { delta: {}, reason }]
   }

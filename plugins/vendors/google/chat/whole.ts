@@ -5,6 +5,7 @@ import {
   answersIn,
   type Candidate,
   candidatesOf,
+  explained,
   type Finish,
   finishReason,
   type Piece,
@@ -45,14 +46,14 @@ const choiceOf = (candidate: Candidate, context: CallContext): JsonObject => {
 }
 
 const messageOf = ({ pieces }: Candidate, finish: Finish, context: CallContext): JsonObject => {
-  const content = joined(pieces, "text")
+  const words = joined(pieces, "text")
   const thoughts = joined(pieces, "thought")
   const images = pieces.flatMap(piece => (piece.kind === "image" ? [imageOf(piece.text)] : []))
   const toolCalls = pieces.flatMap(piece =>
     piece.kind === "call" ? [toolCall(piece.call, piece.signature, argumentsText(piece.call), context)] : [],
   )
-  const isEmpty = content === "" && images.length === 0 && toolCalls.length === 0
-  const refusal = (isEmpty ? finish.explanation : undefined) ?? null
+  const isEmpty = words === "" && images.length === 0 && toolCalls.length === 0
+  const { content = words, refusal = null } = isEmpty ? explained(finish) : {}
   return {
     role: "assistant",
     content: content === "" && (toolCalls.length > 0 || refusal !== null) ? null : content,
