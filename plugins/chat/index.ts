@@ -8,10 +8,12 @@ import {
   type Draft,
   type Host,
   type Plugin,
+  refuseStoredIds,
   signatureStore,
   type Target,
 } from "../../core/index.ts"
 import { chatDraft } from "./draft.ts"
+import { storedIds } from "./foreign.ts"
 import { Reasoning } from "./reasoning.ts"
 import { applyRules } from "./rules.ts"
 import { chatSchema, checkValues } from "./schema.ts"
@@ -34,6 +36,7 @@ export default {
       charge: "usage",
       limit: "common",
       schema: chatSchema,
+      finds: storedIds.suspects,
       parts: { types: { image_url: "image", input_audio: "file", file: "file" } },
       demand,
       handle: call => complete(host, call),
@@ -58,8 +61,10 @@ const demand = (body: Body): Demand => {
 }
 
 const complete = async (host: Host, call: Call) => {
-  const sent = (await call.body()).json() as ChatRequest
+  const body = await call.body()
+  const sent = body.json() as ChatRequest
   checkValues(sent)
+  refuseStoredIds(host, call, body, storedIds)
   const { model } = call.get("model")
   const reasoning = model.rules.reasoning_back === true ? new Reasoning(host, call) : undefined
   const ruled = applyRules(sent, model)
