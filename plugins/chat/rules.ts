@@ -17,6 +17,7 @@ const thinkingFamily = "google"
  * @throws GatewayError `invalid_request` (400), with the field at fault as `param`
  */
 export const applyRules = (request: ChatRequest, model: Model): ChatRequest => {
+  checkDeferred(request)
   checkStops(request)
   checkTemperature(request, model)
   checkRefused(request, model)
@@ -26,6 +27,12 @@ export const applyRules = (request: ChatRequest, model: Model): ChatRequest => {
 }
 
 const effort = "reasoning_effort"
+
+/** A vendor's way to be asked for the answer later, which then goes to nobody's bill. */
+const checkDeferred = ({ deferred }: ChatRequest): void => {
+  if (!isSet(deferred) || deferred === false) return
+  throw refuse("deferred", "deferred: true is not supported: its usage cannot be seen")
+}
 
 const checkStops = ({ stop }: ChatRequest): void => {
   if (Array.isArray(stop) && stop.length > mostStops) {

@@ -29,6 +29,8 @@ t.test("a rule that is broken is a 400 that names the field", async t => {
   const strict = model({ temperature: [1], refuse: ["top_p", "tool_choice"], efforts: ["low", "high"] })
   const broken: readonly (readonly [Model, object, string])[] = [
     [plain, { stop: ["a", "b", "c", "d", "e"] }, "stop"],
+    [plain, { deferred: true }, "deferred"],
+    [plain, { deferred: "true" }, "deferred"],
     [plain, { temperature: 2.1 }, "temperature"],
     [plain, { temperature: -0.1 }, "temperature"],
     [plain, { temperature: "1" }, "temperature"],
@@ -58,6 +60,8 @@ t.test("what a rule allows, and null, passes", async t => {
     { tool_choice: "none" },
     { reasoning_effort: "high" },
     { stop: "one" },
+    { deferred: false },
+    { deferred: null },
   ]
   for (const fields of fine) t.same(applyRules(ask(fields), strict), ask(fields))
 })
