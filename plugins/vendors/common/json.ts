@@ -2,7 +2,7 @@
 
 import { record } from "../../../core/index.ts"
 
-export { list, record, text } from "../../../core/index.ts"
+export { isDone, list, record, text } from "../../../core/index.ts"
 
 export type Json = Readonly<Record<string, unknown>>
 
@@ -29,6 +29,3 @@ export const textBytes = (value: unknown): number => {
   }
   return bytes
 }
-
-/** Does a stream's end marker stand where JSON is expected (`[DONE]`)? */
-export const isDone = (data: Buffer): boolean => data.length < 16 && data.toString("latin1").trim() === "[DONE]"
