@@ -9,11 +9,13 @@ import {
   type ChatSpoke,
   type ChatStream,
   type Draft,
+  exactJson,
   faultCodes,
   GatewayError,
   type Host,
   hubDraft,
   isObject,
+  record,
   type StreamEvent,
   signatureStore,
   type Target,
@@ -27,7 +29,7 @@ export const translatedDraft = async (host: Host, call: Call, target: Target): P
   const spoke = adapter.chat
   if (spoke === undefined) throw host.error("internal", "Internal error", { cause: `${adapter.name} has no chat` })
   const id = call.id.replaceAll("-", "")
-  const asked = (await call.body()).json()
+  const asked = record(exactJson((await call.body()).bytes.toString(), ["input"]))
   const request = chatRequest(asked, model)
   const context: ChatContext = {
     model,

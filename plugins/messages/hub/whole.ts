@@ -1,6 +1,6 @@
 /** A chat completion as a message. */
 
-import { type ChatAnswer, isObject, type JsonObject, list, record, text } from "../../../core/index.ts"
+import { argumentsIn, type ChatAnswer, isObject, type JsonObject, list, record, text } from "../../../core/index.ts"
 import { messageUsage, reasoningOf, stopReason, toolName, unreadable, wordsOf } from "./answer.ts"
 import { Stops } from "./stops.ts"
 
@@ -50,17 +50,5 @@ const texts = (told: string | undefined): readonly JsonObject[] =>
 
 const toolUse = (call: JsonObject, otherwise: string): JsonObject => {
   const { name, arguments: written } = record(call.function)
-  return { type: "tool_use", id: text(call.id) ?? otherwise, name: toolName(name), input: inputOf(written) }
-}
-
-/** Broken JSON is passed on as it was written: the client's tool can say what is wrong with it. */
-const inputOf = (written: unknown): JsonObject => {
-  if (isObject(written)) return written
-  if (typeof written !== "string" || written.trim() === "") return {}
-  try {
-    const input: unknown = JSON.parse(written)
-    return isObject(input) ? input : { _raw: written }
-  } catch {
-    return { _raw: written }
-  }
+  return { type: "tool_use", id: text(call.id) ?? otherwise, name: toolName(name), input: argumentsIn(written) }
 }

@@ -8,7 +8,7 @@ import {
   GatewayError,
   type StreamEvent,
 } from "../../../../core/index.ts"
-import { type Json, parse, record, text } from "../../common/json.ts"
+import { type Json, parseExact, record, text } from "../../common/json.ts"
 import { eventFault } from "../faults.ts"
 import { merge } from "../usage.ts"
 import { chatUsage, type FinishReason, finishReason, headOf, refusalOf, toolName, unreadable } from "./answer.ts"
@@ -54,7 +54,7 @@ export class MessagesStream implements ChatStream {
 
   push({ type, data }: StreamEvent): readonly ChatAnswer[] {
     if (type !== undefined && !events.has(type)) return none
-    const parsed = parse(data)
+    const parsed = parseExact(data, ["input"])
     // Passing over an event that is torn would pass off an answer with a hole as whole.
     if (parsed === undefined && type !== undefined)
       throw unreadable("The model's vendor sent an event that cannot be read")

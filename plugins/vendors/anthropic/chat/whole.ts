@@ -1,7 +1,7 @@
 /** A whole answer of the Messages wire as a chat completion. */
 
 import { type ChatAnswer, type ChatContext, faultCodes, GatewayError } from "../../../../core/index.ts"
-import { type Json, list, parse, record, text } from "../../common/json.ts"
+import { type Json, list, parseExact, record, text } from "../../common/json.ts"
 import { eventFault } from "../faults.ts"
 import { chatUsage, finishReason, headOf, refusalOf, toolName, unreadable } from "./answer.ts"
 import { keptText } from "./kept.ts"
@@ -34,7 +34,7 @@ export const wholeAnswer = (body: Buffer, context: ChatContext, memo: ChatMemo):
 }
 
 const messageOf = (body: Buffer): Json => {
-  const message = record(parse(body))
+  const message = record(parseExact(body, ["input"]))
   if (message.type === "error") {
     const { kind, message: told } = eventFault(message)
     throw new GatewayError(faultCodes[kind], told)
