@@ -67,7 +67,8 @@ const complete = async (host: Host, call: Call) => {
   refuseStoredIds(host, call, body, storedIds)
   const { model } = call.get("model")
   const reasoning = model.rules.reasoning_back === true ? new Reasoning(host, call) : undefined
-  const ruled = applyRules(sent, model)
+  const mapsEfforts = call.get("plan").every(({ vendor }) => host.adapterOf(vendor).chat?.mapsEfforts === true)
+  const ruled = applyRules(sent, model, mapsEfforts)
   const request = (await reasoning?.putBack(ruled)) ?? ruled
   const { stream_options } = sent as { readonly stream_options?: { readonly include_usage?: boolean } | null }
   const told = {

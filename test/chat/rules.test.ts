@@ -51,6 +51,15 @@ t.test("a rule that is broken is a 400 that names the field", async t => {
   }
 })
 
+t.test("an effort that the model does not offer is left to the wires that map it", async t => {
+  const some = model({ efforts: ["low", "high"], refuse: ["top_k"] })
+  for (const reasoning_effort of ["none", "minimal", "medium", "xhigh"]) {
+    t.same(applyRules(ask({ reasoning_effort }), some, true), ask({ reasoning_effort }))
+    t.throws(() => applyRules(ask({ reasoning_effort }), some), { code: "invalid_request", param: "reasoning_effort" })
+  }
+  t.throws(() => applyRules(ask({ top_k: 1 }), some, true), { code: "invalid_request", param: "top_k" })
+})
+
 t.test("what a rule allows, and null, passes", async t => {
   const strict = model({ temperature: [1], refuse: ["top_p", "tool_choice"], efforts: ["low", "high"] })
   const fine = [
