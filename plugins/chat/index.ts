@@ -14,6 +14,7 @@ import {
 } from "../../core/index.ts"
 import { chatDraft } from "./draft.ts"
 import { storedIds } from "./foreign.ts"
+import { withImageUrls } from "./images.ts"
 import { Reasoning } from "./reasoning.ts"
 import { applyRules } from "./rules.ts"
 import { chatSchema, checkValues } from "./schema.ts"
@@ -37,7 +38,7 @@ export default {
       limit: "common",
       schema: chatSchema,
       finds: storedIds.suspects,
-      parts: { types: { image_url: "image", input_audio: "file", file: "file" } },
+      parts: { types: { image_url: "image", image: "image", input_audio: "file", file: "file" } },
       demand,
       handle: call => complete(host, call),
     })
@@ -68,7 +69,7 @@ const complete = async (host: Host, call: Call) => {
   const { model } = call.get("model")
   const reasoning = model.rules.reasoning_back === true ? new Reasoning(host, call) : undefined
   const mapsEfforts = call.get("plan").every(({ vendor }) => host.adapterOf(vendor).chat?.mapsEfforts === true)
-  const ruled = applyRules(sent, model, mapsEfforts)
+  const ruled = applyRules(withImageUrls(sent), model, mapsEfforts)
   const request = (await reasoning?.putBack(ruled)) ?? ruled
   const { stream_options } = sent as { readonly stream_options?: { readonly include_usage?: boolean } | null }
   const told = {
