@@ -8,6 +8,7 @@ import {
   GatewayError,
   type StreamEvent,
 } from "../../../../core/index.ts"
+import { madeCallId } from "../../common/answers.ts"
 import { type Json, parseExact, record, text } from "../../common/json.ts"
 import { eventFault } from "../faults.ts"
 import { merge } from "../usage.ts"
@@ -112,7 +113,7 @@ export class MessagesStream implements ChatStream {
     }
     const index = this.#calls++ // counts calls, not blocks: text and thinking have block indexes of their own
     this.#open.set(at, { as: "call", index, input: initial, started: false })
-    const callId = text(id) ?? `call_${this.#context.id}_${index}`
+    const callId = text(id) ?? madeCallId(this.#context, index)
     this.#thinking.call(callId)
     const told = { name: toolName(name, this.#memo.names), arguments: "" }
     return [this.#chunk({ tool_calls: [{ index, id: callId, type: "function", function: told }] })]

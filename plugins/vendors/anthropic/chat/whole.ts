@@ -1,6 +1,7 @@
 /** A whole answer of the Messages wire as a chat completion. */
 
 import { type ChatAnswer, type ChatContext, faultCodes, GatewayError } from "../../../../core/index.ts"
+import { madeCallId } from "../../common/answers.ts"
 import { type Json, list, parseExact, record, text } from "../../common/json.ts"
 import { eventFault } from "../faults.ts"
 import { chatUsage, finishReason, headOf, refusalOf, toolName, unreadable } from "./answer.ts"
@@ -46,7 +47,7 @@ const messageOf = (body: Buffer): Json => {
 const isCall = ({ type, name }: Json, { answerTool }: ChatMemo): boolean => type === "tool_use" && name !== answerTool
 
 const callOf = ({ id, name, input }: Json, at: number, context: ChatContext, { names }: ChatMemo) => ({
-  id: text(id) ?? `call_${context.id}_${at}`,
+  id: text(id) ?? madeCallId(context, at),
   type: "function",
   function: { name: toolName(name, names), arguments: JSON.stringify(input ?? {}) },
 })
