@@ -2,6 +2,8 @@
 
 import {
   type Api,
+  endedEarly,
+  failedMidway,
   faultCodes,
   GatewayError,
   isDone,
@@ -66,7 +68,7 @@ export class ByteChunks {
   /** @throws GatewayError `upstream_unavailable` (502): the stream ended, the answer did not */
   end(): string {
     if (this.#done || this.#ends >= this.#options.choices) return doneEvent
-    throw new GatewayError("upstream_unavailable", "The model's vendor ended the answer too early.")
+    throw endedEarly()
   }
 
   /** Some vendors write the error beside choices and usage, or an empty one in every chunk: the adapter knows. */
@@ -74,9 +76,9 @@ export class ByteChunks {
     const sign = this.#options.api.sign(type === undefined ? { data } : { type, data })
     const fault = sign.sign === "fault" ? sign.fault : undefined
     if (fault === undefined && type !== "error") return
-    const isClients = fault?.kind === "invalid" || fault?.kind === "content_policy"
-    const text = isClients ? fault.message : "The model's vendor failed while it was answering."
-    throw new GatewayError(fault === undefined ? "upstream_unavailable" : faultCodes[fault.kind], text)
+    if (fault === undefined) throw failedMidway()
+    const isClients = fault.kind === "invalid" || fault.kind === "content_policy"
+    throw isClients ? new GatewayError(faultCodes[fault.kind], fault.message) : failedMidway(faultCodes[fault.kind])
   }
 }
 

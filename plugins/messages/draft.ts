@@ -10,8 +10,9 @@ import {
   type ChatStream,
   type Draft,
   exactJson,
+  failedMidway,
   faultCodes,
-  GatewayError,
+  type GatewayError,
   type Host,
   hubDraft,
   isObject,
@@ -98,5 +99,5 @@ const parsedChunks = (adapter: Adapter, api: string): ChatStream => ({
 const faultOf = (adapter: Adapter, api: string, event: StreamEvent): GatewayError => {
   const sign = adapter.apis[api]?.sign(event)
   const code = sign?.sign === "fault" ? faultCodes[sign.fault.kind] : "upstream_unavailable"
-  return new GatewayError(code, "The model's vendor failed while it was answering.")
+  return failedMidway(code)
 }

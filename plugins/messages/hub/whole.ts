@@ -1,7 +1,16 @@
 /** A chat completion as a message. */
 
-import { argumentsIn, type ChatAnswer, isObject, type JsonObject, list, record, text } from "../../../core/index.ts"
-import { messageUsage, reasoningOf, stopReason, toolName, unreadable, wordsOf } from "./answer.ts"
+import {
+  argumentsIn,
+  type ChatAnswer,
+  isObject,
+  type JsonObject,
+  list,
+  record,
+  text,
+  unreadable,
+} from "../../../core/index.ts"
+import { messageUsage, reasoningOf, stopReason, toolName, wordsOf } from "./answer.ts"
 import { Stops } from "./stops.ts"
 
 export interface AnswerHead {
@@ -16,7 +25,7 @@ export interface AnswerHead {
 /** @throws GatewayError `upstream_unreadable` (502) when the completion holds no choice */
 export const wholeMessage = (answer: ChatAnswer, { id, model, stops }: AnswerHead): JsonObject => {
   const [choice] = list(answer.choices)
-  if (!isObject(choice)) throw unreadable("The model's vendor sent an answer that cannot be read")
+  if (!isObject(choice)) throw unreadable()
   const said = record(choice.message)
   const refusal = text(said.refusal)
   const cut = new Stops(stops)

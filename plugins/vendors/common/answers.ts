@@ -1,11 +1,7 @@
 /** What translations of whole answers have in common. */
 
-import { type ChatContext, GatewayError, type Vendor } from "../../../core/index.ts"
+import type { ChatContext, Vendor } from "../../../core/index.ts"
 import { type Json, parse, record } from "./json.ts"
-
-/** @throws GatewayError `upstream_unreadable` (502), to be thrown where an answer is not what its wire promises */
-export const unreadable = (): GatewayError =>
-  new GatewayError("upstream_unreadable", "The model's vendor sent an answer that cannot be read")
 
 /** The answer as an object, whatever it is. */
 export const answerIn = (body: Buffer): Json => record(parse(body))

@@ -1,7 +1,14 @@
 /** Chat completions seen from the hub: the same wire, rewritten by the model's rules. */
 
-import { type ChatContext, type ChatRequest, type ChatSpoke, isSet, type JsonObject } from "../../../core/index.ts"
-import { answerIn, apiPath, unreadable } from "../common/answers.ts"
+import {
+  type ChatContext,
+  type ChatRequest,
+  type ChatSpoke,
+  isSet,
+  type JsonObject,
+  unreadable,
+} from "../../../core/index.ts"
+import { answerIn, apiPath } from "../common/answers.ts"
 import { record, text } from "../common/json.ts"
 
 export const chatSpoke: ChatSpoke = {

@@ -1,10 +1,10 @@
 /** A whole answer of the Messages wire as a chat completion. */
 
-import { type ChatAnswer, type ChatContext, faultCodes, GatewayError } from "../../../../core/index.ts"
+import { type ChatAnswer, type ChatContext, faultCodes, GatewayError, unreadable } from "../../../../core/index.ts"
 import { madeCallId } from "../../common/answers.ts"
 import { type Json, list, parseExact, record, text } from "../../common/json.ts"
 import { eventFault } from "../faults.ts"
-import { chatUsage, finishReason, headOf, refusalOf, toolName, unreadable } from "./answer.ts"
+import { chatUsage, finishReason, headOf, refusalOf, toolName } from "./answer.ts"
 import { keptText } from "./kept.ts"
 import type { ChatMemo } from "./memo.ts"
 
@@ -40,7 +40,7 @@ const messageOf = (body: Buffer): Json => {
     const { kind, message: told } = eventFault(message)
     throw new GatewayError(faultCodes[kind], told)
   }
-  if (!Array.isArray(message.content)) throw unreadable("The model's vendor sent an answer that cannot be read")
+  if (!Array.isArray(message.content)) throw unreadable()
   return message
 }
 

@@ -1,6 +1,6 @@
 /** The candidates of an answer, or of one chunk, read once for both ways: what each says, calls and ends with. */
 
-import { faultCodes, GatewayError, isSet, type JsonObject } from "../../../../core/index.ts"
+import { faultCodes, GatewayError, isSet, type JsonObject, unreadable } from "../../../../core/index.ts"
 import { list, parseExact, record, text } from "../../common/json.ts"
 import { eventFault } from "../faults.ts"
 
@@ -39,9 +39,6 @@ const errorOf = (answer: JsonObject): GatewayError => {
   const headers = retryAfterMs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterMs / 1_000)) }
   return new GatewayError(faultCodes[kind], message, { headers })
 }
-
-export const unreadable = (): GatewayError =>
-  new GatewayError("upstream_unreadable", "The model's vendor sent an answer that cannot be read.")
 
 /** A blocked prompt has no candidates: it is told as one that was filtered. */
 export const candidatesOf = (answer: JsonObject): readonly Candidate[] => {

@@ -1,8 +1,7 @@
 /** Arguments of a tool call that arrive in pieces, each with the path to its place. */
 
-import { isExactNumber, type JsonObject } from "../../../../core/index.ts"
+import { isExactNumber, type JsonObject, unreadable } from "../../../../core/index.ts"
 import { text } from "../../common/json.ts"
-import { unreadable } from "./candidates.ts"
 
 /** Without a prototype, so that a path can name nothing that is not there. */
 type Place = Record<string, unknown> | unknown[]

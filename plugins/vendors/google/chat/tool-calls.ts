@@ -1,9 +1,8 @@
 /** Tool calls of an answer as the hub writes them. */
 
-import type { ChatContext, JsonObject } from "../../../../core/index.ts"
+import { type ChatContext, type JsonObject, unreadable } from "../../../../core/index.ts"
 import { madeCallId } from "../../common/answers.ts"
 import { record, text } from "../../common/json.ts"
-import { unreadable } from "./candidates.ts"
 import { extraContent, keptForm } from "./signatures.ts"
 
 export interface CallContext extends Pick<ChatContext, "keep" | "target"> {

@@ -1,16 +1,7 @@
 /** A whole answer as a chat completion. */
 
-import type { ChatAnswer, ChatContext, JsonObject } from "../../../../core/index.ts"
-import {
-  answersIn,
-  type Candidate,
-  candidatesOf,
-  type Finish,
-  finishReason,
-  type Piece,
-  silent,
-  unreadable,
-} from "./candidates.ts"
+import { type ChatAnswer, type ChatContext, type JsonObject, unreadable } from "../../../../core/index.ts"
+import { answersIn, type Candidate, candidatesOf, type Finish, finishReason, type Piece, silent } from "./candidates.ts"
 import { usageOf } from "./tokens.ts"
 import { argumentsText, type CallContext, callContext, toolCall } from "./tool-calls.ts"
 
