@@ -21,10 +21,13 @@ const translated = (message: JsonObject, param: string): JsonObject => {
 
 /** What else stands in the block, such as a cache marker, stays. */
 const imagePart = ({ source, ...rest }: JsonObject & { readonly source: JsonObject }, param: string): JsonObject => {
-  const url = source.type === "url" ? text(source.url) : dataUrl(source)
+  const url = source.type === "url" ? webUrl(source.url) : dataUrl(source)
   if (url === undefined) throw refuse(`${param}.source`, "An image must be base64 data with its media type, or a URL")
   return { ...rest, type: "image_url", image_url: { url } }
 }
+
+/** Other schemes are uploads of some vendor's. */
+const webUrl = (url: unknown): string | undefined => (/^https?:\/\//i.test(text(url) ?? "") ? text(url) : undefined)
 
 const dataUrl = ({ type, media_type, data }: JsonObject): string | undefined =>
   type === "base64" && text(media_type) !== undefined && text(data) !== undefined

@@ -25,7 +25,13 @@ t.test("a block becomes a part, and nothing else changes", async t => {
 })
 
 t.test("a block without an image is refused at its place", async t => {
-  const sources = [{}, { type: "url" }, { type: "base64", data }, { type: "base64", media_type: "image/png" }]
+  const sources = [
+    {},
+    { type: "url" },
+    { type: "url", url: "ms://f" },
+    { type: "base64", data },
+    { type: "base64", media_type: "image/png" },
+  ]
   for (const source of [...sources, { type: "file", file_id: "f" }]) {
     const request = ask({ type: "text", text: "See" }, { type: "image", source })
     const refused = { code: "invalid_request", param: "messages[0].content[1].source" }
