@@ -150,6 +150,8 @@ export interface ChatContext extends AdapterContext {
 /** The wire of a vendor seen from the hub. */
 export interface ChatSpoke {
   readonly api: string
+  /** An effort that a model does not offer becomes one that it does. Absent: the vendor gets the word as it is. */
+  readonly mapsEfforts?: true
   request(request: ChatRequest, context: ChatContext): SpokeRequest
   whole(body: Buffer, context: ChatContext, memo: unknown): ChatAnswer
   /** Absent: the vendor's chunks already are the hub's; only the gateway's own usage chunk is taken out. */

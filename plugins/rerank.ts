@@ -8,6 +8,7 @@ import {
   type RerankAnswer,
   type RerankRequest,
   type RerankResult,
+  unreadable,
 } from "../core/index.ts"
 
 const mostDocuments = 10_000
@@ -120,7 +121,7 @@ export const answerOf = (answer: RerankAnswer, { documents, top_n }: RerankReque
   const results = [...answer.results].sort((one, other) => other.relevance_score - one.relevance_score)
   const pointed = new Set(results.map(result => result.index))
   if (pointed.size !== results.length || [...pointed].some(index => documents[index] === undefined)) {
-    throw new GatewayError("upstream_unreadable", "The model's vendor sent an answer that cannot be read")
+    throw unreadable()
   }
   const told = ({ index, relevance_score }: RerankResult) => ({
     index,

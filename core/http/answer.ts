@@ -1,7 +1,8 @@
 /** What an attempt is made of, how its answer reaches the client, and what is read off a vendor's head. */
 
 import type { Adapter, Api, Dialect, Fault, Framing } from "../adapter.ts"
-import { GatewayError, isGatewayError } from "../errors.ts"
+import { type GatewayError, isGatewayError } from "../errors.ts"
+import { unreadable as nonsense } from "../kit/vendor-errors.ts"
 import type { Secret, Target, Vendor } from "../offer.ts"
 import type { Attempt, Clock, Draft, Outcome } from "../plugin.ts"
 import type { AttemptMetrics } from "./attempt-metrics.ts"
@@ -83,7 +84,4 @@ export const singleFields = (fields: Fields): Record<string, string | undefined>
  * transport fault: another try would be paid for again, and clients whose requests bring nonsense about must not be
  * able to open the breaker on everyone.
  */
-export const unreadable = (cause: unknown): GatewayError =>
-  isGatewayError(cause)
-    ? cause
-    : new GatewayError("upstream_unreadable", "The model's vendor gave an answer that cannot be read.", { cause })
+export const unreadable = (cause: unknown): GatewayError => (isGatewayError(cause) ? cause : nonsense(cause))

@@ -2,6 +2,7 @@
 
 import { type Fault, type FaultKind, faultCodes } from "../adapter.ts"
 import { type ErrorCode, GatewayError } from "../errors.ts"
+import { failedMidway } from "../kit/vendor-errors.ts"
 import type { Secret } from "../offer.ts"
 import type { Outcome } from "../plugin.ts"
 import type { Failure } from "./answer.ts"
@@ -104,5 +105,5 @@ export const errorOf = (fault: Fault): GatewayError => {
 export const withoutSecret = (error: GatewayError, secret: Secret): GatewayError => {
   const text = secret.reveal()
   if (text === "" || !error.message.includes(text)) return error
-  return new GatewayError("upstream_account", "The model's vendor failed while it was answering.")
+  return failedMidway("upstream_account")
 }

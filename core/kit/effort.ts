@@ -4,6 +4,18 @@ import type { ChatRequest, Fault } from "../adapter.ts"
 import type { Rules } from "../offer.ts"
 import { isSet, refuse } from "./read.ts"
 
+/** From least to most. */
+export const efforts: readonly string[] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+
+/** What a model offers whose catalog entry does not say. */
+const usual: readonly string[] = ["low", "medium", "high"]
+
+/** The effort itself, else the next larger one that is offered, else the largest; of `none` the least. Never `none`. */
+export const nearestEffort = (wanted: string, offered: readonly string[] = usual): string | undefined => {
+  const known = efforts.filter(effort => effort !== "none" && offered.includes(effort))
+  return known.find(effort => efforts.indexOf(effort) >= efforts.indexOf(wanted)) ?? known.at(-1)
+}
+
 /** The most thinking tokens that still are this effort; above the last one it is `high`. */
 const steps: readonly (readonly [most: number, effort: string])[] = [
   [2_048, "low"],

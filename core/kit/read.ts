@@ -17,9 +17,9 @@ export const text = (value: unknown): string | undefined =>
 /** A field of value null counts as absent. */
 export const isSet = (value: unknown): boolean => value !== undefined && value !== null
 
+/** Does a stream's end marker stand where JSON is expected (`[DONE]`)? */
+export const isDone = (data: Buffer): boolean => data.length < 16 && data.toString("latin1").trim() === "[DONE]"
+
 /** A 400 that names the field at fault: known before the call, so it costs nothing. */
 export const refuse = (param: string, message: string): GatewayError =>
   new GatewayError("invalid_request", message, { param })
-
-/** Does a stream's end marker stand where JSON is expected (`[DONE]`)? */
-export const isDone = (data: Buffer): boolean => data.length < 16 && data.toString("latin1").trim() === "[DONE]"

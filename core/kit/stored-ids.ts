@@ -20,6 +20,9 @@ export interface StoredIds {
 export const sharesIds = (host: Pick<Host, "catalog">, call: Pick<Call, "get">): boolean =>
   call.get("plan").every(target => host.catalog.vendors.get(target.vendor)?.sharedIds === true)
 
+/** The host of a URL as hosts are compared: a dot at its end names the same one. */
+export const hostOf = ({ hostname }: URL): string => hostname.replace(/\.+$/, "")
+
 /** @throws GatewayError `invalid_request` (400): the request names something stored at the vendor */
 export const refuseStoredIds = (
   host: Pick<Host, "catalog">,

@@ -1,10 +1,20 @@
 /** Chunks of vendors that speak the hub's own wire: they pass as bytes, without what only the gateway asked for. */
 
-import { type Api, faultCodes, GatewayError, type StreamEvent } from "../../core/index.ts"
+import {
+  type Api,
+  endedEarly,
+  failedMidway,
+  faultCodes,
+  GatewayError,
+  isDone,
+  type JsonObject,
+  record,
+  type StreamEvent,
+} from "../../core/index.ts"
 import type { ReasoningLog } from "./reasoning.ts"
 
-const done = Buffer.from("[DONE]")
 const usageKey = Buffer.from('"usage"')
+const modelKey = Buffer.from('"model"')
 const finishKey = Buffer.from('"finish_reason"')
 const errorKey = Buffer.from('"error"')
 const before = Buffer.from("data: ")
@@ -36,22 +46,29 @@ export class ByteChunks {
 
   /** @throws GatewayError the vendor's fault, when the stream tells one */
   push({ type, data }: StreamEvent): Buffer | "" {
-    if (data.equals(done)) {
-      this.#done = true
-      return ""
-    }
+    if (isDone(data)) this.#done = true
+    if (isDone(data) || (type !== "error" && isBlank(data))) return ""
     if (type === "error" || data.includes(errorKey)) this.#check({ type, data })
     this.#ends += endsIn(data)
     this.#options.log?.chunk(data)
-    if (!this.#options.includeUsage && isOnlyUsage(data)) return ""
-    this.#model ??= modelBytes(data, this.#options.model)
-    return eventOf(this.#model === undefined ? data : renamed(data, this.#model))
+    const shown = this.#options.includeUsage ? data : withoutUsage(data)
+    return shown === "" ? "" : eventOf(this.#renamed(shown))
+  }
+
+  /** The name stands in the same bytes in nearly every chunk; where it does not, it is looked for again. */
+  #renamed(data: Buffer): Buffer {
+    const known = this.#model && renamed(data, this.#model)
+    if (known !== undefined) return known
+    const model = modelBytes(data, this.#options.model)
+    if (model === undefined) return data
+    if (!model.isEmpty) this.#model = model
+    return renamed(data, model) ?? data
   }
 
   /** @throws GatewayError `upstream_unavailable` (502): the stream ended, the answer did not */
   end(): string {
     if (this.#done || this.#ends >= this.#options.choices) return doneEvent
-    throw new GatewayError("upstream_unavailable", "The model's vendor ended the answer too early.")
+    throw endedEarly()
   }
 
   /** Some vendors write the error beside choices and usage, or an empty one in every chunk: the adapter knows. */
@@ -59,50 +76,61 @@ export class ByteChunks {
     const sign = this.#options.api.sign(type === undefined ? { data } : { type, data })
     const fault = sign.sign === "fault" ? sign.fault : undefined
     if (fault === undefined && type !== "error") return
-    const isClients = fault?.kind === "invalid" || fault?.kind === "content_policy"
-    const text = isClients ? fault.message : "The model's vendor failed while it was answering."
-    throw new GatewayError(fault === undefined ? "upstream_unavailable" : faultCodes[fault.kind], text)
+    if (fault === undefined) throw failedMidway()
+    const isClients = fault.kind === "invalid" || fault.kind === "content_policy"
+    throw isClients ? new GatewayError(faultCodes[fault.kind], fault.message) : failedMidway(faultCodes[fault.kind])
   }
 }
+
+const isBlank = (data: Buffer): boolean => data.length < 16 && data.toString("latin1").trim() === ""
 
 /** How many choices end in this chunk. Compatible vendors may leave out `[DONE]`, never the reason. */
 const endsIn = (data: Buffer): number => {
   let ends = 0
   for (let at = data.indexOf(finishKey); at !== -1; at = data.indexOf(finishKey, at + 1)) {
-    if (/^\s*:\s*"/.test(data.toString("latin1", at + finishKey.length, at + finishKey.length + 16))) ends += 1
+    if (/^\s*:\s*"[^"]/.test(data.toString("latin1", at + finishKey.length, at + finishKey.length + 16))) ends += 1
   }
   return ends
 }
 
-const onlyUsageFields: ReadonlySet<string> = new Set([
+/** What stands in every chunk, and is no news beside the usage. */
+const commonFields: ReadonlySet<string> = new Set([
   "id",
   "object",
   "created",
   "model",
   "choices",
-  "usage",
   "service_tier",
   "system_fingerprint",
   "obfuscation",
 ])
 
-/** A chunk without choices whose only news is the usage. Text chunks are told by one search for `"usage"`. */
-export const isOnlyUsage = (data: Buffer): boolean => {
-  if (!data.includes(usageKey) || !/"choices"\s*:\s*\[\s*\]/.test(data.toString("latin1"))) return false
+/**
+ * What a client reads that did not ask for usage: of a chunk without choices all but the usage, and nothing when that was
+ * its only news. Text chunks are told by one search for `"usage"`.
+ */
+export const withoutUsage = (data: Buffer): Buffer | "" => {
+  if (!data.includes(usageKey) || !/"choices"\s*:\s*\[\s*\]/.test(data.toString("latin1"))) return data
+  const { usage, ...chunk } = chunkIn(data)
+  if (usage === undefined || !Array.isArray(chunk.choices) || chunk.choices.length > 0) return data
+  const hasNews = Object.keys(chunk).some(name => !commonFields.has(name) && chunk[name] !== null)
+  return hasNews ? Buffer.from(JSON.stringify(chunk)) : ""
+}
+
+const chunkIn = (data: Buffer): JsonObject => {
   try {
-    const chunk = JSON.parse(data.toString()) as Readonly<Record<string, unknown>>
-    const isEmpty = Array.isArray(chunk.choices) && chunk.choices.length === 0
-    const others = Object.keys(chunk).filter(name => !onlyUsageFields.has(name) && chunk[name] !== null)
-    return isEmpty && others.length === 0
+    return record(JSON.parse(data.toString()))
   } catch {
-    return false
+    return {}
   }
 }
 
-/** The vendor's `"model":"..."` as it stands in every chunk of one stream, and what the client reads in its place. */
+/** The vendor's `"model":"..."` as it stands in a chunk, and what the client reads in its place. */
 interface ModelBytes {
   readonly theirs: Buffer
   readonly ours: Buffer
+  /** Some first chunks name no model: the name is still to come. */
+  readonly isEmpty: boolean
 }
 
 /**
@@ -110,14 +138,17 @@ interface ModelBytes {
  * model nothing is learnt.
  */
 const modelBytes = (data: Buffer, model: string): ModelBytes | undefined => {
-  const found = /"model"\s*:\s*"(?:[^"\\]|\\.)*"/.exec(data.toString("latin1"))?.[0]
+  if (!data.includes(modelKey)) return undefined
+  const [found, name] = /"model"\s*:\s*"((?:[^"\\]|\\.)*)"/.exec(data.toString("latin1")) ?? []
   if (found === undefined) return undefined
-  return { theirs: Buffer.from(found, "latin1"), ours: Buffer.from(`"model":${JSON.stringify(model)}`) }
+  const ours = Buffer.from(`"model":${JSON.stringify(model)}`)
+  return { theirs: Buffer.from(found, "latin1"), ours, isEmpty: name === "" }
 }
 
-const renamed = (data: Buffer, { theirs, ours }: ModelBytes): Buffer => {
+/** `undefined` when the vendor's bytes are not there. */
+const renamed = (data: Buffer, { theirs, ours }: ModelBytes): Buffer | undefined => {
   const at = data.indexOf(theirs)
-  if (at === -1) return data
+  if (at === -1) return undefined
   return Buffer.concat([data.subarray(0, at), ours, data.subarray(at + theirs.length)])
 }
 

@@ -8,10 +8,13 @@ import {
   type Draft,
   type Host,
   type Plugin,
+  refuseStoredIds,
   signatureStore,
   type Target,
 } from "../../core/index.ts"
 import { chatDraft } from "./draft.ts"
+import { storedIds } from "./foreign.ts"
+import { withImageUrls } from "./images.ts"
 import { Reasoning } from "./reasoning.ts"
 import { applyRules } from "./rules.ts"
 import { chatSchema, checkValues } from "./schema.ts"
@@ -34,7 +37,8 @@ export default {
       charge: "usage",
       limit: "common",
       schema: chatSchema,
-      parts: { types: { image_url: "image", input_audio: "file", file: "file" } },
+      finds: storedIds.suspects,
+      parts: { types: { image_url: "image", image: "image", input_audio: "file", file: "file" } },
       demand,
       handle: call => complete(host, call),
     })
@@ -58,11 +62,14 @@ const demand = (body: Body): Demand => {
 }
 
 const complete = async (host: Host, call: Call) => {
-  const sent = (await call.body()).json() as ChatRequest
+  const body = await call.body()
+  const sent = body.json() as ChatRequest
   checkValues(sent)
+  refuseStoredIds(host, call, body, storedIds)
   const { model } = call.get("model")
   const reasoning = model.rules.reasoning_back === true ? new Reasoning(host, call) : undefined
-  const ruled = applyRules(sent, model)
+  const mapsEfforts = call.get("plan").every(({ vendor }) => host.adapterOf(vendor).chat?.mapsEfforts === true)
+  const ruled = applyRules(withImageUrls(sent), model, mapsEfforts)
   const request = (await reasoning?.putBack(ruled)) ?? ruled
   const { stream_options } = sent as { readonly stream_options?: { readonly include_usage?: boolean } | null }
   const told = {

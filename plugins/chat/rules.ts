@@ -14,18 +14,26 @@ const thinkingFamily = "google"
  * The request as this model takes it: `thinking_level` and `thinking_budget` become `reasoning_effort` for models of the
  * family that the specification offers them for, and pass unchanged for all others.
  *
+ * @param mapsEfforts every vendor that may be asked is told the nearest effort that the model offers
  * @throws GatewayError `invalid_request` (400), with the field at fault as `param`
  */
-export const applyRules = (request: ChatRequest, model: Model): ChatRequest => {
+export const applyRules = (request: ChatRequest, model: Model, mapsEfforts = false): ChatRequest => {
+  checkDeferred(request)
   checkStops(request)
   checkTemperature(request, model)
   checkRefused(request, model)
   const mapped = model.family === thinkingFamily ? withEffort(request) : request
-  checkEffort(mapped, model)
+  if (!mapsEfforts) checkEffort(mapped, model)
   return mapped
 }
 
 const effort = "reasoning_effort"
+
+/** A vendor's way to be asked for the answer later, which then goes to nobody's bill. */
+const checkDeferred = ({ deferred }: ChatRequest): void => {
+  if (!isSet(deferred) || deferred === false) return
+  throw refuse("deferred", "deferred: true is not supported: its usage cannot be seen")
+}
 
 const checkStops = ({ stop }: ChatRequest): void => {
   if (Array.isArray(stop) && stop.length > mostStops) {

@@ -1,6 +1,6 @@
 /** What a model's answer says of each option: numbers that sum to 1, from its log probabilities or its own words. */
 
-import { type ChatAnswer, GatewayError, isObject, type JsonObject } from "../../core/index.ts"
+import { type ChatAnswer, isObject, type JsonObject, unreadable } from "../../core/index.ts"
 import { keyOf, type Means } from "./prompt.ts"
 import type { Question } from "./questions.ts"
 
@@ -30,9 +30,6 @@ export const distributionsOf = (
     return thoughtOf(tokens, keyOf(index), options.length) ?? options.map((_, number) => (number === said ? 1 : 0))
   })
 }
-
-const unreadable = () =>
-  new GatewayError("upstream_unreadable", "The model's vendor sent an answer that cannot be read")
 
 const first = (list: unknown): JsonObject => {
   const [one] = Array.isArray(list) ? (list as readonly unknown[]) : []

@@ -1,6 +1,6 @@
 /** Vectors as clients ask for them: a list of numbers, or base64 of 32-bit floats, little end first. */
 
-import { GatewayError } from "../../core/index.ts"
+import { unreadable } from "../../core/index.ts"
 
 type Coding = "float" | "base64"
 
@@ -14,7 +14,7 @@ export const coded = (data: readonly unknown[], coding: Coding): readonly unknow
 const vectorIn = (embedding: unknown, coding: Coding): unknown => {
   if (typeof embedding === "string") return coding === "base64" ? embedding : floatsOf(embedding)
   if (!Array.isArray(embedding)) {
-    throw new GatewayError("upstream_unreadable", "The model's vendor sent an answer that cannot be read")
+    throw unreadable()
   }
   return coding === "base64" ? base64Of(embedding) : embedding
 }

@@ -1,6 +1,6 @@
 /** Things that lie in the vendor's account: no route of the gateway stores any, so they are somebody else's. */
 
-import { type JsonObject, objectsIn, type StoredIds } from "../../core/index.ts"
+import { hostOf, type JsonObject, objectsIn, type StoredIds } from "../../core/index.ts"
 
 /** The API takes both spellings of its names. */
 const stored = ["cachedContent", "cached_content", "fileSearchStoreNames", "file_search_store_names"]
@@ -38,7 +38,8 @@ const isUpload = (uri: unknown): boolean => {
   if (uri === undefined || uri === null || uri === "") return false
   const url = typeof uri === "string" ? URL.parse(uri) : null
   if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) return true
-  return url.hostname.endsWith("googleapis.com") && url.hostname !== "storage.googleapis.com"
+  const host = hostOf(url)
+  return host.endsWith("googleapis.com") && host !== "storage.googleapis.com"
 }
 
 /** What the route refuses. */

@@ -38,7 +38,10 @@ const addRoutes = (host: Host, prefix: string, version: Version): void => {
     path: `/${prefix}/${version}/models/{model_and_method}/`,
     access: "key",
     dialect: "google",
-    model: call => namesOf(host, call).model,
+    model: call => {
+      checkAlt(host, call)
+      return namesOf(host, call).model
+    },
     accepts: {
       types: ["llm"],
       wire: "google",
@@ -76,6 +79,15 @@ const namesOf = (host: Host, { params }: Call): { readonly model: string; readon
   const method = methods.find(name => name === text.slice(colon + 1))
   if (colon < 1 || method === undefined) throw host.error("not_found", "Not found")
   return { model: text.slice(0, colon), method }
+}
+
+const alts: ReadonlySet<string> = new Set(["sse", "json"])
+
+/** Answers in another form, such as `proto`, tell the meter nothing. Checked with the model: before anything is held. */
+const checkAlt = (host: Host, { query }: Call): void => {
+  const alt = query.getAll("alt").find(value => !alts.has(value))
+  if (alt === undefined) return
+  throw host.error("invalid_request", "The query parameter 'alt' must be sse or json", { param: "alt" })
 }
 
 const demandOf = (body: Body, method: MethodName): Demand => {

@@ -1,6 +1,6 @@
 /** The verdict of a guard LLM in the shape of a moderation. */
 
-import { GatewayError } from "../../core/index.ts"
+import { unreadable } from "../../core/index.ts"
 
 /** The names that moderation clients know. */
 const moderationCategories = [
@@ -53,7 +53,7 @@ export interface Verdict {
 export const verdictOf = (text: string): Verdict => {
   const [, word, codes = ""] = verdict.exec(text) ?? []
   if (word === undefined) {
-    throw new GatewayError("upstream_unreadable", "The model's vendor sent an answer that cannot be read")
+    throw unreadable()
   }
   const flagged = word.toLowerCase() === "unsafe"
   const raised = new Set(flagged ? (codes.toUpperCase().match(/S\d+/g) ?? []).map(code => categoryOfCode[code]) : [])

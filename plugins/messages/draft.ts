@@ -9,8 +9,10 @@ import {
   type ChatSpoke,
   type ChatStream,
   type Draft,
+  exactJson,
+  failedMidway,
   faultCodes,
-  GatewayError,
+  type GatewayError,
   type Host,
   hubDraft,
   isDone,
@@ -31,7 +33,7 @@ export const translatedDraft = async (host: Host, call: Call, target: Target): P
   const spoke = adapter.chat
   if (spoke === undefined) throw host.error("internal", "Internal error", { cause: `${adapter.name} has no chat` })
   const id = call.id.replaceAll("-", "")
-  const asked = (await call.body()).json()
+  const asked = record(exactJson((await call.body()).bytes.toString(), ["input"]))
   const request = chatRequest(asked, model)
   const context: ChatContext = {
     model,
@@ -110,5 +112,5 @@ const isBlank = (data: Buffer): boolean => data.length < 16 && data.toString("la
 const faultOf = (adapter: Adapter, api: string, event: StreamEvent): GatewayError => {
   const sign = adapter.apis[api]?.sign(event)
   const code = sign?.sign === "fault" ? faultCodes[sign.fault.kind] : "upstream_unavailable"
-  return new GatewayError(code, "The model's vendor failed while it was answering.")
+  return failedMidway(code)
 }

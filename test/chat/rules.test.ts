@@ -29,6 +29,8 @@ t.test("a rule that is broken is a 400 that names the field", async t => {
   const strict = model({ temperature: [1], refuse: ["top_p", "tool_choice"], efforts: ["low", "high"] })
   const broken: readonly (readonly [Model, object, string])[] = [
     [plain, { stop: ["a", "b", "c", "d", "e"] }, "stop"],
+    [plain, { deferred: true }, "deferred"],
+    [plain, { deferred: "true" }, "deferred"],
     [plain, { temperature: 2.1 }, "temperature"],
     [plain, { temperature: -0.1 }, "temperature"],
     [plain, { temperature: "1" }, "temperature"],
@@ -49,6 +51,15 @@ t.test("a rule that is broken is a 400 that names the field", async t => {
   }
 })
 
+t.test("an effort that the model does not offer is left to the wires that map it", async t => {
+  const some = model({ efforts: ["low", "high"], refuse: ["top_k"] })
+  for (const reasoning_effort of ["none", "minimal", "medium", "xhigh"]) {
+    t.same(applyRules(ask({ reasoning_effort }), some, true), ask({ reasoning_effort }))
+    t.throws(() => applyRules(ask({ reasoning_effort }), some), { code: "invalid_request", param: "reasoning_effort" })
+  }
+  t.throws(() => applyRules(ask({ top_k: 1 }), some, true), { code: "invalid_request", param: "top_k" })
+})
+
 t.test("what a rule allows, and null, passes", async t => {
   const strict = model({ temperature: [1], refuse: ["top_p", "tool_choice"], efforts: ["low", "high"] })
   const fine = [
@@ -58,6 +69,8 @@ t.test("what a rule allows, and null, passes", async t => {
     { tool_choice: "none" },
     { reasoning_effort: "high" },
     { stop: "one" },
+    { deferred: false },
+    { deferred: null },
   ]
   for (const fields of fine) t.same(applyRules(ask(fields), strict), ask(fields))
 })

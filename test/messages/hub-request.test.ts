@@ -237,7 +237,9 @@ t.test("thinking becomes an effort that the model offers; a model that does not 
   t.equal(effort({ thinking: { type: "adaptive" }, output_config: { effort: "max" } }), "high")
   t.equal(effort({ thinking: { type: "adaptive" } }), undefined)
   t.equal(effort({ thinking: { type: "disabled" } }), "none")
-  t.equal(effort({ thinking: { type: "disabled" } }, { ...model, rules: { efforts: ["low"] } }), undefined)
+  t.equal(effort({ thinking: { type: "disabled" } }, { ...model, rules: { efforts: ["low", "high"] } }), "low")
+  t.equal(effort({ thinking: { type: "disabled" } }, { ...model, rules: {} }), undefined, "the catalog does not say")
+  t.equal(effort({ output_config: { effort: "medium" } }, { ...model, rules: { efforts: ["low", "high"] } }), "high")
   t.equal(effort({ output_config: { effort: "high" } }, { ...model, capabilities: [] }), undefined)
 })
 

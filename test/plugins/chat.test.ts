@@ -2,7 +2,7 @@ import fc from "fast-check"
 import t from "tap"
 import type { EventSign } from "../../core/index.ts"
 import { withoutEffort } from "../../core/index.ts"
-import { ByteChunks, isOnlyUsage } from "../../plugins/chat/chunks.ts"
+import { ByteChunks, withoutUsage } from "../../plugins/chat/chunks.ts"
 import { checkValues } from "../../plugins/chat/schema.ts"
 import adapter from "../../plugins/vendors/openai/index.ts"
 import { eventsOf } from "../fixtures/metering.ts"
@@ -36,11 +36,41 @@ t.test("the usage chunk passes when the client asked for it", async t => {
   t.match(String(chunks({ includeUsage: true }).push(event(onlyUsage))), /"total_tokens":3/)
 })
 
-t.test("usage beside other news is the client's in any case", async t => {
-  t.ok(isOnlyUsage(event(onlyUsage).data))
-  t.notOk(isOnlyUsage(event({ ...onlyUsage, moderation: {} }).data))
-  t.notOk(isOnlyUsage(event({ ...text("a"), usage }).data))
-  t.notOk(isOnlyUsage(event('{"choices":[],"usage":').data))
+t.test("a client that did not ask for usage gets the other news of its chunk, and no chunk without news", async t => {
+  const shown = (value: unknown) => String(withoutUsage(event(value).data))
+  t.equal(shown(onlyUsage), "")
+  t.equal(shown({ ...onlyUsage, system_fingerprint: "a", citations: null }), "")
+  const rest = chunk({ choices: [], citations: ["https://example.com"], moderation: {} })
+  t.equal(shown({ ...rest, usage }), JSON.stringify(rest))
+  for (const other of [{ ...text("a"), usage }, text("a"), rest]) t.equal(shown(other), JSON.stringify(other))
+  t.equal(shown('{"choices":[],"usage":'), '{"choices":[],"usage":')
+})
+
+t.test("the vendor's name of the model never shows, whenever it comes", async t => {
+  const models = ["", "", "vendor-1", "vendor-1", "vendor-2", "vendor-1"]
+  const stream = chunks()
+  for (const model of models) {
+    const out = String(stream.push(event({ ...text("a"), model })))
+    t.equal(out, `data: ${JSON.stringify({ ...text("a"), model: "catalog-1" })}\n\n`)
+  }
+  const { model: _, ...nameless } = text("a")
+  t.equal(String(stream.push(event(nameless))), `data: ${JSON.stringify(nameless)}\n\n`)
+})
+
+t.test("a reason without a word is no end", async t => {
+  const cut = chunks()
+  cut.push(event(text("a", "")))
+  t.throws(() => cut.end(), { code: "upstream_unavailable" })
+})
+
+t.test("the end is told once, with blanks around it too, and events without data say nothing", async t => {
+  for (const end of [" [DONE]", "[DONE] ", "[DONE]\r"]) {
+    const stream = chunks()
+    const out = ["", " ", end].map(data => stream.push(event(data)))
+    t.same(out, ["", "", ""], JSON.stringify(end))
+    t.equal(stream.end(), "data: [DONE]\n\n")
+  }
+  t.throws(() => chunks().push({ type: "error", ...event("") }), { code: "upstream_unavailable" })
 })
 
 t.test("a text that talks about models and usage is not touched", async t => {

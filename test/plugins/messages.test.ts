@@ -176,6 +176,17 @@ t.test("on real sockets", async t => {
     t.notMatch(cut, "message_stop")
   })
 
+  await t.test("numbers of a tool's arguments arrive as they were written", async t => {
+    const product = await openProduct(t)
+    const use = '{"type":"tool_use","id":"a","name":"look","input":{"id":1234567890123456789}}'
+    const result = '{"type":"tool_result","tool_use_id":"a","content":"ok"}'
+    const turns = `{"role":"assistant","content":[${use}]},{"role":"user","content":[${result}]}`
+    await (await product.call(path, `{"model":"gpt-shared","max_tokens":10,"messages":[${turns}]}`)).text()
+    t.match(product.vendor.received[0]?.json(), {
+      messages: [{ tool_calls: [{ function: { arguments: '{"id":1234567890123456789}' } }] }, {}],
+    })
+  })
+
   await t.test("more stop sequences than chat takes: the vendor gets four, the others end the answer here", async t => {
     const product = await openProduct(t)
     const said = {

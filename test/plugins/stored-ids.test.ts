@@ -1,5 +1,6 @@
 import t from "tap"
 import type { StoredIds } from "../../core/index.ts"
+import { storedIds as chat } from "../../plugins/chat/foreign.ts"
 import { storedIds as generate } from "../../plugins/generate/foreign.ts"
 import { storedIds as messages } from "../../plugins/messages/foreign.ts"
 import { storedIds as responses } from "../../plugins/responses/foreign.ts"
@@ -75,6 +76,7 @@ check("generate", generate, [
   ["a cache", { cachedContent: "cachedContents/1" }, "cachedContent"],
   ["a cache in the other spelling", { cached_content: "cachedContents/1" }, "cached_content"],
   ["an upload", fileUri("https://generativelanguage.googleapis.com/v1beta/files/1"), "fileUri"],
+  ["a host with a dot at its end", fileUri("HTTPS://GENERATIVELANGUAGE.GOOGLEAPIS.COM./v1beta/files/1"), "fileUri"],
   ["an upload by its name", fileUri("files/1"), "fileUri"],
   ["a bucket", fileUri("gs://bucket/1"), "fileUri"],
   ["something that is no text", fileUri({ at: 1 }), "fileUri"],
@@ -87,4 +89,25 @@ check("generate", generate, [
     { contents: [{ parts: [{ functionCall: { args: { fileUri: "files/1" } } }] }] },
     undefined,
   ],
+])
+
+const said = (content: unknown) => ({ messages: [{ role: "user", content: [content] }] })
+const image = (image_url: unknown) => said({ type: "image_url", image_url })
+
+check("chat", chat, [
+  ["an uploaded file", said({ type: "file", file: { file_id: "file_1" } }), "file_id"],
+  ["an uploaded file, named flat", said({ type: "file", file_id: "file_1" }), "file_id"],
+  ["a file of a tool's result", { messages: [{ role: "tool", content: [{ file: { file_id: "f" } }] }] }, "file_id"],
+  ["a vector store", { tools: [{ type: "file_search", vector_store_ids: ["vs_1"] }] }, "vector_store_ids"],
+  ["the sound of an earlier answer", { messages: [{ role: "assistant", audio: { id: "audio_1" } }] }, "audio.id"],
+  ["an upload by a scheme of the vendor's own", image({ url: "ms://file_1" }), "image_url"],
+  ["an upload by such a text", image("MS://file_1"), "image_url"],
+  ["a public image", image({ url: "https://example.com/a.png" }), undefined],
+  ["an image in the request itself", image({ url: "data:image/png;base64,AAAA" }), undefined],
+  ["an image without a scheme", image({ url: "AAAA" }), undefined],
+  ["a file in the request itself", said({ type: "file", file: { file_data: "data:," } }), undefined],
+  ["a voice to answer with", { audio: { voice: "alloy", format: "wav" } }, undefined],
+  ["a tool whose argument is called file_id", { tools: [{ parameters: { file_id: "mine" } }] }, undefined],
+  ["a source named by an earlier answer", said({ annotations: [{ file_id: "file_1" }] }), undefined],
+  ["null", { messages: [{ role: "assistant", audio: null, content: [{ file_id: null }] }] }, undefined],
 ])

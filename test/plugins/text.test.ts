@@ -1,6 +1,6 @@
 /** Text calls from end to end: what the vendor gets, what the client gets, what it costs. */
 import t from "tap"
-import { bearer, chatAnswer, events, json, keys, openProduct } from "../fixtures/product.ts"
+import { bearer, chatAnswer, events, json, keys, openProduct, productCatalog } from "../fixtures/product.ts"
 
 const messages = [{ role: "user", content: "hi" }]
 const chunk = (part: object) =>
@@ -46,6 +46,18 @@ t.test("chat", async t => {
     const request = { model: "gpt", messages, stream: true, stream_options: { include_usage: true } }
     const data = dataOf(await (await product.call("/chat/completions/", request)).text())
     t.match(JSON.parse(data.at(-2)!), { choices: [], usage })
+  })
+
+  await t.test("names a file of the vendor's account where its operator shares them with everyone", async t => {
+    const request = { model: "gpt", messages: [{ role: "user", content: [{ type: "file", file: { file_id: "f" } }] }] }
+    const closed = await openProduct(t)
+    t.equal((await closed.call("/chat/completions/", request)).status, 400)
+    const { origin } = closed.vendor
+    const openai = { origin, secrets: [{ env: "VENDOR_KEY" }], shared_ids: true }
+    const catalog = { models: { gpt: productCatalog.models.gpt } }
+    const shared = await openProduct(t, { catalog, gateway: { vendors: { openai } } })
+    t.equal((await shared.call("/chat/completions/", request)).status, 200)
+    t.equal(closed.vendor.received.length, 1)
   })
 
   await t.test("tells a stream that was cut, and charges what the vendor reported: nothing", async t => {
@@ -190,6 +202,16 @@ t.test("the generate family", async t => {
     t.same(dataOf(await (await product.call(`${path}?alt=sse`, contents)).text()), [JSON.stringify(answered)])
     t.same(await (await product.call(path, contents)).json(), [answered])
     t.match(await product.balance(), { spent: 100_000, held: 0 })
+  })
+
+  await t.test("is asked for JSON only: the client's accept stays here", async t => {
+    const product = await openProduct(t)
+    product.vendor.answer = (_, response) => json(response, 200, answered)
+    const headers = { accept: "application/x-protobuf" }
+    await (await product.call("/vendor-b/v1/models/gemini:generateContent?alt=json", contents, { headers })).text()
+    const [sent] = product.vendor.received
+    t.equal(sent?.path, "/v1/models/vendor-model:generateContent?alt=json")
+    t.equal(sent?.headers.accept, undefined)
   })
 
   await t.test("counts tokens without hold or charge, even for who has nothing", async t => {

@@ -36,6 +36,7 @@ t.test("fields of accounts and credentials cross in no direction", async t => {
   t.ok(crosses(anthropic.fields.toClient, "anthropic-ratelimit-tokens-remaining"))
   t.ok(crosses(openai.fields.toClient, "x-ratelimit-remaining-tokens"))
   t.same([openai.fields.query, anthropic.fields.query, google.fields.query], [[], ["beta"], ["alt"]])
+  t.notOk(crosses(google.fields.toVendor, "accept"), "google: no answer in another form than the meter reads")
   t.same(anthropic.defaults, { "anthropic-version": "2023-06-01" })
 })
 

@@ -280,15 +280,6 @@ t.test("an image by https is fetched by the vendor; any other address is refused
   }
 })
 
-t.test("bug 33: the vendor's own image block is taken on the chat route", async t => {
-  const own = { type: "image", source: { type: "base64", media_type: "image/png", data: png } }
-  t.same(onlyBlock(own), own)
-  t.throws(
-    () => onlyBlock({ type: "image", source: { type: "file", file_id: "f" } }),
-    refusedAt("messages[0].content[0].source"),
-  )
-})
-
 t.test("files: PDF and text are documents, anything else is refused", async t => {
   const file = (fields: Record<string, unknown>) => ({ type: "file", file: fields })
   const pdf = base64("%PDF-1.7 ...")

@@ -1,5 +1,6 @@
 /** Tool calls that answers of the generate-content wire make: ids, indexes, names, signatures, arguments in pieces. */
 import t from "tap"
+import { madeCallId } from "../../plugins/vendors/common/answers.ts"
 import {
   assembled,
   candidate,
@@ -17,13 +18,29 @@ t.test("the vendor's ids are used; where there is none, each call gets its own",
     functionCall,
   }))
   const calls = whole(candidate(parts, "STOP")).choices[0]?.message.tool_calls ?? []
-  t.equal(calls[0]?.id, "theirs")
-  for (const call of calls.slice(1)) t.match(call.id, /^call_[A-Za-z0-9_-]{24}$/)
-  t.equal(new Set(calls.map(call => call.id)).size, 3)
+  t.same(
+    calls.map(call => call.id),
+    ["theirs", "call_1_0", "call_1_1"],
+  )
   t.same(
     calls.map(call => call.function.arguments),
     ["{}", "{}", "{}"],
   )
+})
+
+t.test("made ids differ over all candidates of an answer, and fit the wires that another turn may go to", async t => {
+  const [one] = candidate([{ functionCall: { name: "f" } }], "STOP").candidates
+  const answer = { candidates: [one, { ...one, index: 1 }] }
+  const made = ["call_1_0", "call_1_1"]
+  t.same(
+    whole(answer).choices.flatMap(({ message }) => message.tool_calls?.map(({ id }) => id) ?? []),
+    made,
+  )
+  t.same(
+    assembled(chunksOf(streamOf(answer))).choices.flatMap(({ calls }) => calls.map(({ id }) => id)),
+    made,
+  )
+  t.ok(madeCallId({ id: `chatcmpl-${"0".repeat(32)}` }, 99).length <= 40)
 })
 
 t.test("bugs 31 and 35: tool indexes count from 0 over the whole stream", async t => {

@@ -86,6 +86,9 @@ t.test("uploads in our account at the vendor are nobody's to name, unless they a
   const messages = [user([{ type: "file", file: { file_data: url } }])]
   const able = { capabilities: ["file_urls"] }
   t.throws(() => contentsOf(messages, able), refuses("messages[0].content[0].file.file_data"))
+  const dotted = url.replace("generativelanguage.googleapis.com", "GENERATIVELANGUAGE.GOOGLEAPIS.COM.")
+  const same = [user([{ type: "file", file: { file_data: dotted } }])]
+  t.throws(() => contentsOf(same, able), refuses("messages[0].content[0].file.file_data"))
   t.same(contentsOf(messages, { ...able, sharedIds: true })[0]?.parts, [{ fileData: { fileUri: url } }])
 })
 

@@ -92,6 +92,32 @@ t.test("a whole answer is billed by the vendor's counts and shows them", async t
   t.equal(product.vendor.received[0]?.headers["x-goog-api-key"], "secret-of-the-vendor")
 })
 
+t.test(
+  "an effort that the model does not offer becomes the nearest one here, and is refused where words pass on",
+  async t => {
+    const plain = { ...gemini, family: "openai", targets: [{ vendor: "openai", model: "plain" }] }
+    const mixed = { ...gemini, targets: [...gemini.targets, ...plain.targets] }
+    const { vendor, call, balance } = await openProduct(t, { catalog: { models: { gemini, plain, mixed } } })
+    vendor.answer = (_, response) => json(response, 200, candidate([{ text: "Hi" }], "STOP", { usageMetadata }))
+    const ask = (model: string, reasoning_effort: string) =>
+      call("/chat/completions/", { model, messages: [question], reasoning_effort })
+    for (const [effort, thinkingLevel] of [
+      ["none", "MINIMAL"],
+      ["xhigh", "HIGH"],
+    ] as const) {
+      t.equal((await ask("gemini", effort)).status, 200)
+      t.match(vendor.received.at(-1)?.json(), { generationConfig: { thinkingConfig: { thinkingLevel } } })
+    }
+    for (const model of ["plain", "mixed"]) {
+      const refused = await ask(model, "xhigh")
+      t.match([refused.status, await refused.json()], [400, { error: { param: "reasoning_effort" } }], model)
+    }
+    t.equal((await ask("gemini", "much")).status, 400, "a word that nobody knows")
+    t.equal(vendor.received.length, 2)
+    t.match(await balance(), { held: 0 })
+  },
+)
+
 t.test("a refusal that is known before the call reaches no vendor and costs nothing", async t => {
   const { product, client } = await open(t)
   const biased = client.chat.completions.create({ model: "gemini", messages: [question], logit_bias: { 5: 1 } })

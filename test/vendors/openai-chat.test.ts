@@ -59,6 +59,31 @@ t.test("the limit gets the name that the model wants, and a client's own value u
   t.same(sent({ max_tokens: 9 }), { max_tokens: 9 })
 })
 
+t.test("a vendor may know the limit by one name only; a model's own rule wins", async t => {
+  const options = { max_tokens_as: "max_tokens" }
+  t.same(sent({ max_completion_tokens: 5 }, { options }), { max_tokens: 5 })
+  t.same(
+    sent({ max_completion_tokens: 5, max_tokens: 9 }, { options }),
+    { max_tokens: 5 },
+    "by which the hold was made",
+  )
+  t.same(sent({ max_tokens: 9 }, { options }), { max_tokens: 9 })
+  t.same(sent({ max_completion_tokens: null }, { options }), {})
+  t.same(sent({ max_completion_tokens: 5 }), { max_completion_tokens: 5 })
+  const rules = { max_tokens_as: "max_completion_tokens" }
+  t.same(sent({ max_tokens: 9 }, { options, rules }), { max_completion_tokens: 9 })
+})
+
+t.test("instructions have the role that every vendor of the wire knows, unless the vendor has both", async t => {
+  const messages = ["developer", "system", "user"].map(role => ({ role, content: "a" }))
+  const roles = (options: Record<string, unknown>) => {
+    const { body } = chat.request({ model: "catalog-name", messages }, context({ options }))
+    return (body.messages as typeof messages).map(({ role }) => role)
+  }
+  t.same(roles({}), ["system", "system", "user"])
+  t.same(roles({ developer: true }), ["developer", "system", "user"])
+})
+
 t.test("what the wire does not know passes unchanged: the vendor says whether it takes it", async t => {
   const fields = { thinking_budget: 5, thinking_level: "low", top_k: 3, seed: 4, absent: undefined }
   for (const family of ["openai", "another"]) {

@@ -1,6 +1,6 @@
 /** Words and counts of chat in those of the Messages wire: the same for whole answers and streams. */
 
-import { countedOutput, GatewayError, type JsonObject, list, record, text } from "../../../core/index.ts"
+import { countedOutput, type JsonObject, list, record, text, unreadable } from "../../../core/index.ts"
 
 export const stopSequence = "stop_sequence"
 const stopReasons: Readonly<Record<string, string>> = { length: "max_tokens", content_filter: "refusal" }
@@ -82,5 +82,3 @@ export const toolName = (name: unknown): string => {
   if (told === undefined) throw unreadable("The model called a tool without a name")
   return told
 }
-
-export const unreadable = (message: string): GatewayError => new GatewayError("upstream_unreadable", message)

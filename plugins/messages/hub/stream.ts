@@ -2,7 +2,8 @@
 
 import {
   type ChatAnswer,
-  GatewayError,
+  endedEarly,
+  failedMidway,
   isObject,
   isSet,
   type JsonObject,
@@ -38,8 +39,7 @@ export class MessageEvents {
 
   /** @throws GatewayError `upstream_unavailable` (502) when the chunk tells an error */
   push(chunk: ChatAnswer): string {
-    if (isSet(chunk.error))
-      throw new GatewayError("upstream_unavailable", "The model's vendor failed while it was answering")
+    if (isSet(chunk.error)) throw failedMidway()
     // Some vendors count twice, and know the cache only the second time.
     if (isObject(chunk.usage)) this.#usage = chunk.usage
     const choice = record(list(chunk.choices)[0])
@@ -52,8 +52,7 @@ export class MessageEvents {
 
   /** @throws GatewayError `upstream_unavailable` (502): an answer that was cut is not passed off as whole */
   end(): string {
-    if (this.#finish === undefined)
-      throw new GatewayError("upstream_unavailable", "The model's vendor ended the answer too early")
+    if (this.#finish === undefined) throw endedEarly()
     this.#say(this.#stops.flush())
     const { matched } = this.#stops
     const seen = { matched, hasCalls: this.#calls.count > 0, hasRefusal: this.#refused }

@@ -1,7 +1,16 @@
 /** A chat completion as a message. */
 
-import { type ChatAnswer, isObject, type JsonObject, list, record, text } from "../../../core/index.ts"
-import { bytesOf, reasoningOf, stopReason, toolName, unreadable, usageOf, wordsOf } from "./answer.ts"
+import {
+  argumentsIn,
+  type ChatAnswer,
+  isObject,
+  type JsonObject,
+  list,
+  record,
+  text,
+  unreadable,
+} from "../../../core/index.ts"
+import { bytesOf, reasoningOf, stopReason, toolName, usageOf, wordsOf } from "./answer.ts"
 import { Stops } from "./stops.ts"
 
 export interface AnswerHead {
@@ -19,7 +28,7 @@ export interface AnswerHead {
 export const wholeMessage = (answer: ChatAnswer, head: AnswerHead): JsonObject => {
   const { id, model, stops, estimatedInput } = head
   const [choice] = list(answer.choices)
-  if (!isObject(choice)) throw unreadable("The model's vendor sent an answer that cannot be read")
+  if (!isObject(choice)) throw unreadable()
   const said = record(choice.message)
   const refusal = text(said.refusal)
   const cut = new Stops(stops)
@@ -53,17 +62,5 @@ const texts = (told: string | undefined): readonly JsonObject[] =>
 
 const toolUse = (call: JsonObject, otherwise: string): JsonObject => {
   const { name, arguments: written } = record(call.function)
-  return { type: "tool_use", id: text(call.id) ?? otherwise, name: toolName(name), input: inputOf(written) }
-}
-
-/** Broken JSON is passed on as it was written: the client's tool can say what is wrong with it. */
-const inputOf = (written: unknown): JsonObject => {
-  if (isObject(written)) return written
-  if (typeof written !== "string" || written.trim() === "") return {}
-  try {
-    const input: unknown = JSON.parse(written)
-    return isObject(input) ? input : { _raw: written }
-  } catch {
-    return { _raw: written }
-  }
+  return { type: "tool_use", id: text(call.id) ?? otherwise, name: toolName(name), input: argumentsIn(written) }
 }

@@ -1,14 +1,17 @@
 /** What translations of whole answers have in common. */
 
-import { GatewayError, type Vendor } from "../../../core/index.ts"
+import type { ChatContext, Vendor } from "../../../core/index.ts"
 import { type Json, parse, record } from "./json.ts"
-
-/** @throws GatewayError `upstream_unreadable` (502), to be thrown where an answer is not what its wire promises */
-export const unreadable = (): GatewayError =>
-  new GatewayError("upstream_unreadable", "The model's vendor sent an answer that cannot be read")
 
 /** The answer as an object, whatever it is. */
 export const answerIn = (body: Buffer): Json => record(parse(body))
+
+/**
+ * The id of a tool call that the vendor gave none: of this answer and its count of such calls, so that equal calls in
+ * parallel differ. Short enough for OpenAI, which takes 40 characters.
+ */
+export const madeCallId = ({ id }: Pick<ChatContext, "id">, at: number): string =>
+  `call_${id.replace(/^chatcmpl-/, "")}_${at}`
 
 /** The API lies below `/v1`, or below the `api_path` of the vendor's options (`""` for none). */
 export const apiPath = ({ options }: Vendor, usual = "/v1"): string =>

@@ -1,7 +1,7 @@
 /** Embeddings seen from the hub, for vendors that take only texts. */
 
-import { GatewayError } from "../../../core/index.ts"
-import { answerIn, unreadable } from "./answers.ts"
+import { GatewayError, unreadable } from "../../../core/index.ts"
+import { answerIn } from "./answers.ts"
 import { list, record } from "./json.ts"
 
 type Request = Readonly<Record<string, unknown>>

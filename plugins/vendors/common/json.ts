@@ -1,6 +1,6 @@
 /** Reads vendors' JSON without trusting it: whatever is not there, or not of its kind, is absent. Never throws. */
 
-import { record } from "../../../core/index.ts"
+import { exactJson, record } from "../../../core/index.ts"
 
 export { isDone, list, record, text } from "../../../core/index.ts"
 
@@ -9,10 +9,21 @@ export type Json = Readonly<Record<string, unknown>>
 /** The first of the three bytes that some writers put before their JSON, and that no JSON begins with. */
 const byteOrderMark = 0xef
 
+const textOf = (bytes: Buffer): string => (bytes[0] === byteOrderMark ? bytes.toString("utf8", 3) : bytes.toString())
+
 /** `undefined` when the bytes are no JSON. */
 export const parse = (bytes: Buffer): unknown => {
   try {
-    return JSON.parse(bytes[0] === byteOrderMark ? bytes.toString("utf8", 3) : bytes.toString())
+    return JSON.parse(textOf(bytes))
+  } catch {
+    return undefined
+  }
+}
+
+/** The same, with numbers that are written again as they stood inside of what stands at these keys. */
+export const parseExact = (bytes: Buffer, below: readonly string[]): unknown => {
+  try {
+    return exactJson(textOf(bytes), below)
   } catch {
     return undefined
   }

@@ -1,7 +1,7 @@
 /** Rerank: one wire with small differences, as a table of words. */
 
-import type { AdapterContext, RerankResult, RerankSpoke } from "../../../core/index.ts"
-import { answerIn, picked, unreadable } from "./answers.ts"
+import { type AdapterContext, type RerankResult, type RerankSpoke, unreadable } from "../../../core/index.ts"
+import { answerIn, picked } from "./answers.ts"
 import { type Json, list, record } from "./json.ts"
 
 export interface RerankWords {

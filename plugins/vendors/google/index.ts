@@ -27,7 +27,8 @@ export default {
   name: "google",
   dialect: googleDialect,
   fields: {
-    toVendor: ["content-type", "accept"],
+    // Not `accept`: answers in protobuf tell the meter nothing.
+    toVendor: ["content-type"],
     toClient: ["content-type", "retry-after", "x-gemini-service-tier"],
     query: ["alt"],
   },

@@ -1,8 +1,15 @@
 /** Chat completions seen from the hub: the same wire, rewritten by the model's rules. */
 
-import type { ChatContext, ChatRequest, ChatSpoke } from "../../../core/index.ts"
-import { answerIn, apiPath, unreadable } from "../common/answers.ts"
-import { record } from "../common/json.ts"
+import {
+  type ChatContext,
+  type ChatRequest,
+  type ChatSpoke,
+  isSet,
+  type JsonObject,
+  unreadable,
+} from "../../../core/index.ts"
+import { answerIn, apiPath } from "../common/answers.ts"
+import { record, text } from "../common/json.ts"
 
 export const chatSpoke: ChatSpoke = {
   api: "chat",
@@ -14,21 +21,30 @@ export const chatSpoke: ChatSpoke = {
 }
 
 /** Fields that the wire does not know pass too: the vendor takes them, or says that it does not. */
-const vendorRequest = (request: ChatRequest, { target, rules }: ChatContext): Record<string, unknown> => {
+const vendorRequest = (request: ChatRequest, { target, rules, vendor }: ChatContext): Record<string, unknown> => {
   const kept = Object.entries(request).filter(([, value]) => value !== undefined)
   const body: Record<string, unknown> = { ...Object.fromEntries(kept), model: target.model }
-  renameLimit(body, rules.max_tokens_as)
+  const { developer, max_tokens_as } = vendor.options
+  if (developer !== true) body.messages = request.messages.map(asSystem)
+  renameLimit(body, rules.max_tokens_as ?? text(max_tokens_as))
   // Usage is always asked for; the endpoint takes the chunk out again that the client did not want.
   if (request.stream === true) body.stream_options = { ...record(request.stream_options), include_usage: true }
   else delete body.stream_options
   return body
 }
 
-/** The client's own value under the newer name wins over the one to be renamed. */
+/** OpenAI's newer word for instructions. Most vendors of its wire know the older one only, and OpenAI takes both. */
+const asSystem = (message: JsonObject): JsonObject =>
+  message.role === "developer" ? { ...message, role: "system" } : message
+
+/** Of both names the newer wins: the hold was made by it. */
 const renameLimit = (body: Record<string, unknown>, name: string | undefined): void => {
-  if (name === undefined || name === "max_tokens" || body.max_tokens === undefined) return
-  body[name] ??= body.max_tokens
+  if (name === undefined) return
+  const { max_tokens, max_completion_tokens, ...rest } = body
+  const limit = max_completion_tokens ?? rest[name] ?? max_tokens
   delete body.max_tokens
+  delete body.max_completion_tokens
+  if (isSet(limit)) body[name] = limit
 }
 
 const answerOf = (body: Buffer): Record<string, unknown> => {

@@ -9,6 +9,7 @@ import { wholeAnswer } from "./whole.ts"
 /** The memo is what `request` made of the same call. */
 export const chatSpoke: ChatSpoke = {
   api: "messages",
+  mapsEfforts: true,
   request: messagesRequest,
   whole: (body, context, memo) => wholeAnswer(body, context, memo as ChatMemo),
   stream: (context, memo) => new MessagesStream(context, memo as ChatMemo),

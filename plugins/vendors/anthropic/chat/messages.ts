@@ -1,6 +1,6 @@
 /** The messages of a chat request as system text and turns. */
 
-import { type ChatContext, isObject, type JsonObject, refuse } from "../../../../core/index.ts"
+import { argumentsIn, type ChatContext, isObject, type JsonObject, refuse } from "../../../../core/index.ts"
 import { list, record, text } from "../../common/json.ts"
 import { keptBlocks } from "./kept.ts"
 import type { ToolNames } from "./names.ts"
@@ -109,19 +109,7 @@ const functionId = (name: string): string => `function_${name}`
 const callOf = (id: string, told: JsonObject, param: string): Call => {
   const name = text(told.name)
   if (name === undefined) throw refuse(param, "A tool call needs the name of a function")
-  return { id, name, input: inputOf(told.arguments) }
-}
-
-/** Models write broken JSON at times, and clients send it back: it is kept as they wrote it. */
-const inputOf = (written: unknown): JsonObject => {
-  if (isObject(written)) return written
-  if (typeof written !== "string" || written.trim() === "") return {}
-  try {
-    const input: unknown = JSON.parse(written)
-    return isObject(input) ? input : { _raw: written }
-  } catch {
-    return { _raw: written }
-  }
+  return { id, name, input: argumentsIn(told.arguments) }
 }
 
 const checkPrefill = (turns: readonly Turn[], { rules }: Pick<ChatContext, "rules">): void => {

@@ -20,14 +20,12 @@ const readers: Readonly<Record<string, PartReader>> = {
   text: part => textBlocks(part.text),
   refusal: part => textBlocks(part.refusal),
   image_url: (part, param) => [imageFrom(text(part.image_url) ?? record(part.image_url).url, `${param}.image_url.url`)],
-  // The vendor's own image block: clients that move between both wires send it.
-  image: (part, param) => [imageFromSource(record(part.source), `${param}.source`)],
   file: (part, param) => [documentFrom(record(part.file), `${param}.file`)],
 }
 
 /** Kinds of parts that a message of this role may hold. */
 export const said: ReadonlySet<string> = new Set(["text", "refusal"])
-export const shown: ReadonlySet<string> = new Set(["text", "image_url", "image", "file"])
+export const shown: ReadonlySet<string> = new Set(["text", "image_url", "file"])
 
 /**
  * @param content a string, a list of parts, or nothing
@@ -60,12 +58,6 @@ const imageFrom = (url: unknown, param: string): Block => {
   if (/^https:\/\//i.test(url)) return { type: "image", source: { type: "url", url } }
   if (/^data:/i.test(url)) return imageBlock(mediaOf(url, param), param)
   throw refuse(param, "An image must be an https URL or a data URL")
-}
-
-const imageFromSource = (source: JsonObject, param: string): Block => {
-  if (source.type === "url") return imageFrom(source.url, `${param}.url`)
-  if (source.type !== "base64") throw refuse(param, "An image must be an https URL or base64 data")
-  return imageBlock(mediaOf(`data:${text(source.media_type) ?? ""};base64,${text(source.data) ?? ""}`, param), param)
 }
 
 const imageBlock = ({ type, base64 }: Media, param: string): Block => {

@@ -4,14 +4,17 @@ import {
   type ChatAnswer,
   type ChatContext,
   type ChatStream,
+  endedEarly,
   faultCodes,
   GatewayError,
   type StreamEvent,
+  unreadable,
 } from "../../../../core/index.ts"
-import { type Json, parse, record, text } from "../../common/json.ts"
+import { madeCallId } from "../../common/answers.ts"
+import { type Json, parseExact, record, text } from "../../common/json.ts"
 import { eventFault } from "../faults.ts"
 import { merge } from "../usage.ts"
-import { chatUsage, type FinishReason, finishReason, headOf, refusalOf, toolName, unreadable } from "./answer.ts"
+import { chatUsage, type FinishReason, finishReason, headOf, refusalOf, toolName } from "./answer.ts"
 import type { ChatMemo } from "./memo.ts"
 import { ThinkingLog } from "./thinking-log.ts"
 
@@ -54,10 +57,9 @@ export class MessagesStream implements ChatStream {
 
   push({ type, data }: StreamEvent): readonly ChatAnswer[] {
     if (type !== undefined && !events.has(type)) return none
-    const parsed = parse(data)
+    const parsed = parseExact(data, ["input"])
     // Passing over an event that is torn would pass off an answer with a hole as whole.
-    if (parsed === undefined && type !== undefined)
-      throw unreadable("The model's vendor sent an event that cannot be read")
+    if (parsed === undefined && type !== undefined) throw unreadable()
     const event = record(parsed)
     switch (type ?? event.type) {
       case "message_start":
@@ -83,7 +85,7 @@ export class MessagesStream implements ChatStream {
 
   /** @throws GatewayError `upstream_unavailable` (502): an answer without its end is not passed off as whole */
   end(): readonly ChatAnswer[] {
-    if (!this.#finished) throw new GatewayError("upstream_unavailable", "The model's vendor ended the answer too early")
+    if (!this.#finished) throw endedEarly()
     return none
   }
 
@@ -112,7 +114,7 @@ export class MessagesStream implements ChatStream {
     }
     const index = this.#calls++ // counts calls, not blocks: text and thinking have block indexes of their own
     this.#open.set(at, { as: "call", index, input: initial, started: false })
-    const callId = text(id) ?? `call_${this.#context.id}_${index}`
+    const callId = text(id) ?? madeCallId(this.#context, index)
     this.#thinking.call(callId)
     const told = { name: toolName(name, this.#memo.names), arguments: "" }
     return [this.#chunk({ tool_calls: [{ index, id: callId, type: "function", function: told }] })]

@@ -1,6 +1,15 @@
 /** How much the model thinks: by a budget of tokens on models with `effort_budgets`, by its own measure on others. */
 
-import { type ChatContext, type ChatRequest, isObject, isSet, type JsonObject, refuse } from "../../../../core/index.ts"
+import {
+  type ChatContext,
+  type ChatRequest,
+  efforts,
+  isObject,
+  isSet,
+  type JsonObject,
+  nearestEffort,
+  refuse,
+} from "../../../../core/index.ts"
 
 export interface ThinkingPlan {
   readonly thinking?: JsonObject
@@ -20,10 +29,6 @@ export interface ThinkingLimits {
 
 const off: ThinkingPlan = { on: false }
 
-/** From least to most. */
-const scale: readonly string[] = ["minimal", "low", "medium", "high", "xhigh", "max"]
-const usual: readonly string[] = ["low", "medium", "high"]
-
 /** The vendor's least budget. */
 const leastBudget = 1_024
 
@@ -38,7 +43,7 @@ export const thinkingPlan = (request: ChatRequest, context: ThinkingContext, lim
     throw refuse("reasoning_effort", `Model '${model.name}' does not take 'reasoning_effort'`)
   }
   if (rules.effort_budgets !== undefined) return byBudget(effort, rules.effort_budgets, limits)
-  return adaptive(effort, rules.efforts ?? usual)
+  return adaptive(effort, rules.efforts)
 }
 
 type ThinkingContext = Pick<ChatContext, "model" | "rules">
@@ -62,21 +67,19 @@ const byBudget = (
 }
 
 /** `summarized`: some models otherwise return their thoughts, and text between tool calls, as empty blocks. */
-const adaptive = (effort: unknown, offered: readonly string[]): ThinkingPlan => {
+const adaptive = (effort: unknown, offered?: readonly string[]): ThinkingPlan => {
   if (effort === "none") {
-    if (offered.includes("none")) return { thinking: { type: "disabled" }, on: false }
+    if (offered?.includes("none")) return { thinking: { type: "disabled" }, on: false }
     // Models that think in any case think least; others do not think unless they are told to.
-    return { effort: effortFor("minimal", offered) ?? "low", on: false }
+    return { effort: nearestEffort("none", offered) ?? "low", on: false }
   }
   const name = effortFor(effort, offered) ?? "high"
   return { thinking: { type: "adaptive", display: "summarized" }, effort: name, on: true }
 }
 
-/** The effort itself, else the next larger one that is offered, else the largest. */
-const effortFor = (effort: unknown, offered: readonly string[] = usual): string | undefined => {
+/** What stands for the effort among those that are offered; `undefined` for none. */
+const effortFor = (effort: unknown, offered?: readonly string[]): string | undefined => {
   if (!isSet(effort) || effort === "none") return undefined
-  const wanted = scale.indexOf(String(effort))
-  if (wanted < 0) throw refuse("reasoning_effort", `'reasoning_effort' must be none or one of ${scale.join(", ")}`)
-  const known = scale.filter(name => offered.includes(name))
-  return known.find(name => scale.indexOf(name) >= wanted) ?? known.at(-1)
+  if (efforts.includes(String(effort))) return nearestEffort(String(effort), offered)
+  throw refuse("reasoning_effort", `'reasoning_effort' must be one of ${efforts.join(", ")}`)
 }

@@ -1,9 +1,10 @@
 /** A whole answer of the Messages wire as a chat completion. */
 
-import { type ChatAnswer, type ChatContext, faultCodes, GatewayError } from "../../../../core/index.ts"
-import { type Json, list, parse, record, text } from "../../common/json.ts"
+import { type ChatAnswer, type ChatContext, faultCodes, GatewayError, unreadable } from "../../../../core/index.ts"
+import { madeCallId } from "../../common/answers.ts"
+import { type Json, list, parseExact, record, text } from "../../common/json.ts"
 import { eventFault } from "../faults.ts"
-import { chatUsage, finishReason, headOf, refusalOf, toolName, unreadable } from "./answer.ts"
+import { chatUsage, finishReason, headOf, refusalOf, toolName } from "./answer.ts"
 import { keptText } from "./kept.ts"
 import type { ChatMemo } from "./memo.ts"
 
@@ -34,19 +35,19 @@ export const wholeAnswer = (body: Buffer, context: ChatContext, memo: ChatMemo):
 }
 
 const messageOf = (body: Buffer): Json => {
-  const message = record(parse(body))
+  const message = record(parseExact(body, ["input"]))
   if (message.type === "error") {
     const { kind, message: told } = eventFault(message)
     throw new GatewayError(faultCodes[kind], told)
   }
-  if (!Array.isArray(message.content)) throw unreadable("The model's vendor sent an answer that cannot be read")
+  if (!Array.isArray(message.content)) throw unreadable()
   return message
 }
 
 const isCall = ({ type, name }: Json, { answerTool }: ChatMemo): boolean => type === "tool_use" && name !== answerTool
 
 const callOf = ({ id, name, input }: Json, at: number, context: ChatContext, { names }: ChatMemo) => ({
-  id: text(id) ?? `call_${context.id}_${at}`,
+  id: text(id) ?? madeCallId(context, at),
   type: "function",
   function: { name: toolName(name, names), arguments: JSON.stringify(input ?? {}) },
 })

@@ -1,7 +1,7 @@
 /** The candidates of an answer, or of one chunk, read once for both ways: what each says, calls and ends with. */
 
-import { faultCodes, GatewayError, isSet, type JsonObject } from "../../../../core/index.ts"
-import { list, parse, record, text } from "../../common/json.ts"
+import { faultCodes, GatewayError, isSet, type JsonObject, unreadable } from "../../../../core/index.ts"
+import { list, parseExact, record, text } from "../../common/json.ts"
 import { eventFault } from "../faults.ts"
 
 /** One part of an answer. Parts of a kind that the hub has no word for are none. */
@@ -26,7 +26,7 @@ export interface Candidate {
 
 /** @throws GatewayError the vendor's fault, when the answer tells one inside of a 200; 502 when it cannot be read */
 export const answersIn = (data: Buffer): readonly JsonObject[] => {
-  const parsed = parse(data)
+  const parsed = parseExact(data, ["args", "partialArgs"])
   const answers = (Array.isArray(parsed) ? parsed : [parsed]).map(record)
   const failed = answers.find(({ error }) => error !== undefined && error !== null)
   if (failed !== undefined) throw errorOf(failed)
@@ -39,9 +39,6 @@ const errorOf = (answer: JsonObject): GatewayError => {
   const headers = retryAfterMs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterMs / 1_000)) }
   return new GatewayError(faultCodes[kind], message, { headers })
 }
-
-export const unreadable = (): GatewayError =>
-  new GatewayError("upstream_unreadable", "The model's vendor sent an answer that cannot be read.")
 
 /** A blocked prompt has no candidates: it is told as one that was filtered. */
 export const candidatesOf = (answer: JsonObject): readonly Candidate[] => {

@@ -7,6 +7,7 @@ import { completionOf } from "./whole.ts"
 
 export const chatSpoke: ChatSpoke = {
   api: "generate",
+  mapsEfforts: true,
   request: generateRequest,
   whole: completionOf,
   stream: (context, memo) => new GenerateStream(context, memo),

@@ -1,6 +1,6 @@
 /** Images, sound and files of a message. The gateway fetches nothing: a URL is the vendor's to open, or refused. */
 
-import { type JsonObject, refuse } from "../../../../core/index.ts"
+import { hostOf, type JsonObject, refuse } from "../../../../core/index.ts"
 import { record, text } from "../../common/json.ts"
 import type { Part } from "./parts.ts"
 
@@ -65,8 +65,9 @@ const inlineData = (url: string, param: string): JsonObject => {
 
 const fileData = (url: string, param: string, { fileUrls, sharedIds }: MediaContext): JsonObject => {
   if (!fileUrls) throw refuse(param, "This model takes no URLs; send the content as a data URL")
-  const host = URL.parse(url)?.hostname
-  if (host === undefined) throw refuse(param, "Expected an https URL")
+  const parsed = URL.parse(url)
+  if (parsed === null) throw refuse(param, "Expected an https URL")
+  const host = hostOf(parsed)
   // Uploads lie in our account, which all members share; buckets of the storage host are public or closed by themselves.
   if (!sharedIds && host.endsWith("googleapis.com") && host !== "storage.googleapis.com") {
     throw refuse(param, "The URL names something stored at the vendor, which the gateway does not offer")

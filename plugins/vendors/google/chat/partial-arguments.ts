@@ -1,8 +1,7 @@
 /** Arguments of a tool call that arrive in pieces, each with the path to its place. */
 
-import type { JsonObject } from "../../../../core/index.ts"
+import { isExactNumber, type JsonObject, unreadable } from "../../../../core/index.ts"
 import { text } from "../../common/json.ts"
-import { unreadable } from "./candidates.ts"
 
 /** Without a prototype, so that a path can name nothing that is not there. */
 type Place = Record<string, unknown> | unknown[]
@@ -70,7 +69,7 @@ const write = (place: Place, key: string | number, value: unknown): void => {
 /** The object or list below `key`, made when it is not there yet; what follows tells which. */
 const inner = (place: Place, key: string | number, next: string | number): Place => {
   const found = read(place, key)
-  if (typeof found === "object" && found !== null) return found as Place
+  if (typeof found === "object" && found !== null && !isExactNumber(found)) return found as Place
   const made: Place = typeof next === "number" ? [] : object()
   write(place, key, made)
   return made

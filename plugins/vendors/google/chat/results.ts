@@ -1,6 +1,6 @@
 /** What a tool returned, as the object that this wire demands. */
 
-import { isObject, type JsonObject } from "../../../../core/index.ts"
+import { argumentsIn, isObject, type JsonObject } from "../../../../core/index.ts"
 import { parse } from "../../common/json.ts"
 
 /**
@@ -25,12 +25,10 @@ const isFaithful = (value: unknown, depth: number): boolean => {
   return Object.values(value).every(inner => isFaithful(inner, depth + 1))
 }
 
-/** Models write broken JSON at times, and clients send it back: it is kept as they wrote it. */
+/** What is nested too deep stays the text that it was, like broken JSON. */
 export const argumentsOf = (written: unknown): JsonObject => {
-  if (isObject(written)) return written
-  if (typeof written !== "string" || written.trim() === "") return {}
-  const value = parse(Buffer.from(written))
-  return isObject(value) && isShallow(value, 0) ? value : { _raw: written }
+  const value = argumentsIn(written)
+  return isObject(written) || isShallow(value, 0) ? value : { _raw: written }
 }
 
 const isShallow = (value: unknown, depth: number): boolean =>

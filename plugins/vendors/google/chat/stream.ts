@@ -4,7 +4,7 @@ import {
   type ChatAnswer,
   type ChatContext,
   type ChatStream,
-  GatewayError,
+  endedEarly,
   type JsonObject,
   type StreamEvent,
 } from "../../../../core/index.ts"
@@ -48,7 +48,7 @@ export class GenerateStream implements ChatStream {
   /** @throws GatewayError `upstream_unavailable` (502): the stream ended, the answer did not */
   end(): readonly ChatAnswer[] {
     const choices = [...this.#choices]
-    if (choices.length === 0 || choices.some(([, { finish }]) => finish === undefined)) throw cut()
+    if (choices.length === 0 || choices.some(([, { finish }]) => finish === undefined)) throw endedEarly()
     const ends = choices.flatMap(([index, choice]) => choice.end().map(one => this.#chunk(index, one)))
     const { includeUsage } = this.#context
     return includeUsage && this.#usage !== undefined ? [...ends, this.#usageChunk(this.#usage)] : ends
@@ -79,9 +79,6 @@ export class GenerateStream implements ChatStream {
     return { id, object: "chat.completion.chunk", created, model: model.name }
   }
 }
-
-const cut = (): GatewayError =>
-  new GatewayError("upstream_unavailable", "The model's vendor ended the answer too early.")
 
 interface Delta {
   readonly delta: JsonObject

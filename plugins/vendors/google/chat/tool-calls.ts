@@ -1,24 +1,27 @@
 /** Tool calls of an answer as the hub writes them. */
 
-import { randomBytes } from "node:crypto"
-import type { ChatContext, JsonObject } from "../../../../core/index.ts"
+import { type ChatContext, type JsonObject, unreadable } from "../../../../core/index.ts"
+import { madeCallId } from "../../common/answers.ts"
 import { record, text } from "../../common/json.ts"
-import { unreadable } from "./candidates.ts"
 import { extraContent, keptForm } from "./signatures.ts"
 
 export interface CallContext extends Pick<ChatContext, "keep" | "target"> {
   /** The client's names of tools by the aliases that were sent. */
   readonly originals: ReadonlyMap<string, string>
+  /** For a call that the vendor gave no id. */
+  readonly nextId: () => string
 }
 
-export const callContext = ({ keep, target }: ChatContext, memo: unknown): CallContext => ({
-  target,
-  ...(keep === undefined ? {} : { keep }),
-  originals: memo instanceof Map ? memo : new Map(),
-})
-
-/** The vendor's id where it gave one; else 24 random characters, because equal calls in parallel need their own. */
-const idOf = (call: JsonObject): string => text(call.id) ?? `call_${randomBytes(18).toString("base64url")}`
+/** Of one answer, with all of its candidates. */
+export const callContext = ({ id, keep, target }: ChatContext, memo: unknown): CallContext => {
+  let made = 0
+  return {
+    target,
+    ...(keep === undefined ? {} : { keep }),
+    originals: memo instanceof Map ? memo : new Map(),
+    nextId: () => madeCallId({ id }, made++),
+  }
+}
 
 /**
  * Keeps the signature for the next turn.
@@ -29,11 +32,11 @@ export const toolCall = (
   call: JsonObject,
   signature: string | undefined,
   written: string,
-  { keep, target, originals }: CallContext,
+  { keep, target, originals, nextId }: CallContext,
 ): JsonObject => {
   const name = text(call.name)
   if (name === undefined) throw unreadable()
-  const id = idOf(call)
+  const id = text(call.id) ?? nextId()
   if (signature !== undefined) keep?.(id, keptForm(signature, { target }))
   return {
     id,

@@ -1,6 +1,6 @@
 /** A whole answer as a chat completion. */
 
-import type { ChatAnswer, ChatContext, JsonObject } from "../../../../core/index.ts"
+import { type ChatAnswer, type ChatContext, type JsonObject, unreadable } from "../../../../core/index.ts"
 import {
   answersIn,
   type Candidate,
@@ -10,7 +10,6 @@ import {
   finishReason,
   type Piece,
   silent,
-  unreadable,
 } from "./candidates.ts"
 import { usageOf } from "./tokens.ts"
 import { argumentsText, type CallContext, callContext, toolCall } from "./tool-calls.ts"
