@@ -97,7 +97,8 @@ interface QuoteInput {
 
 /**
  * The size of a hold: the estimated input and an output allowance at the dearest row that may apply. `least` is what
- * must be there: the input and one token of output; everything, where the price is exact.
+ * must be there: the input and one token of output; everything, where the price is exact. Where only the vendor will say
+ * what the call cost, that is one micro: an empty wallet buys nothing.
  */
 export const quoteFor = (
   host: Pick<Host, "price">,
@@ -107,9 +108,11 @@ export const quoteFor = (
   const parameters = parametersOf(model, body)
   const estimated: Usage = { input: estimatedInput(body.scan) }
   const tier = tierOf(demand.serviceTier)
-  const cost = (output: number, dearest: boolean): number =>
-    host.price(card, { parameters, usage: output === 0 ? estimated : { ...estimated, output }, dearest, ...tier })
-      .micros
+  const cost = (output: number, dearest: boolean): number => {
+    const usage = output === 0 ? estimated : { ...estimated, output }
+    const { micros, bound } = host.price(card, { parameters, usage, dearest, ...tier })
+    return bound === "approximate" ? Math.max(1, micros) : micros
+  }
   const generates = model.type === "llm" || model.type === "decision"
   const micros = cost(generates ? outputAllowance(model, demand, output_allowance) : 0, true)
   const exact = call.route.charge === "acceptance"

@@ -188,8 +188,8 @@ const parameter = (name: string, input: PriceInput): unknown =>
 const shown = (value: unknown): string => (value === undefined ? "(absent)" : String(value).slice(0, 40))
 
 const boundOf = (card: PriceCard, sheet: Sheet, input: PriceInput): PriceBound => {
-  if (input.dearest === true && card.when.length > 0) return "maximum"
-  return sheet.byCost && input.usage.cost_dollars === undefined ? "approximate" : "exact"
+  if (sheet.byCost && input.usage.cost_dollars === undefined) return "approximate" // whatever the row: nobody knows yet
+  return input.dearest === true && card.when.length > 0 ? "maximum" : "exact"
 }
 
 // ---- which row of `when` ----
