@@ -1,7 +1,9 @@
 /** Holds what a call may cost before any vendor hears of it, and settles what it did cost. */
 
 import {
+  type Bill,
   type Body,
+  type Bucket,
   type Call,
   type Demand,
   durationSchema,
@@ -13,6 +15,7 @@ import {
   type PriceCard,
   parseDuration,
   type Quote,
+  type Route,
   type Usage,
 } from "../core/index.ts"
 
@@ -56,18 +59,16 @@ export default {
         const body = await call.body()
         const demand = call.route.demand?.(body, call) ?? { stream: false }
         const quote = quoteFor(host, call, { card: cardOf(host, call), model, body, demand, output_allowance })
-        const { card, parameters, micros, least } = call.set("quote", quote)
+        const { card, counted, parameters, micros, least } = call.set("quote", quote)
         const detail = { model: model.name, kind: call.route.kind ?? model.type, route: call.route.path }
         const hold = await host.ledger.hold({ id: call.id, principal, micros, least, reservations: window, detail })
         call.onBill({
           settle(bill) {
-            const priced = host.price(card, {
-              parameters,
-              usage: bill.usage,
-              ...tierOf(bill.serviceTier ?? demand.serviceTier),
-            })
+            const full = filled(bill, counted)
+            const tier = tierOf(bill.serviceTier ?? demand.serviceTier)
+            const priced = host.price(card, { parameters, usage: full.usage, ...tier })
             if (priced.unpriced.length > 0) countUnpriced(host, call)
-            return hold.settle(priced, bill)
+            return hold.settle(priced, full)
           },
           release: () => hold.release(),
         })
@@ -106,7 +107,8 @@ export const quoteFor = (
   { card, model, body, demand, output_allowance }: QuoteInput,
 ): Quote => {
   const parameters = parametersOf(model, body)
-  const estimated: Usage = { input: estimatedInput(body.scan) }
+  const counted = countedBy(call.route, card, body)
+  const estimated: Usage = { input: estimatedInput(body.scan), ...counted }
   const tier = tierOf(demand.serviceTier)
   const cost = (output: number, dearest: boolean): number => {
     const usage = output === 0 ? estimated : { ...estimated, output }
@@ -117,7 +119,7 @@ export const quoteFor = (
   const micros = cost(generates ? outputAllowance(model, demand, output_allowance) : 0, true)
   const exact = call.route.charge === "acceptance"
   const least = exact ? micros : Math.min(micros, cost(generates ? 1 : 0, false))
-  return { micros, least, card, parameters, estimated }
+  return { micros, least, card, parameters, estimated, counted }
 }
 
 const outputAllowance = ({ maxOutput }: Model, demand: Demand, allowance: number): number => {
@@ -125,6 +127,22 @@ const outputAllowance = ({ maxOutput }: Model, demand: Demand, allowance: number
   return Math.max(0, Math.ceil(most)) * Math.max(1, Math.ceil(demand.choices ?? 1))
 }
 
+/** What the request tells of the buckets that the card has a line for. */
+const countedBy = ({ counts }: Pick<Route, "counts">, { lines, when }: PriceCard, body: Body): Usage => {
+  if (counts === undefined) return nothing
+  const priced = [...lines, ...when.flatMap(row => row.lines)].flatMap(line =>
+    line.kind === "vendor_cost" || line.bucket === undefined ? [] : [line.bucket],
+  )
+  return Object.fromEntries(priced.flatMap(bucket => (counts[bucket] ? [[bucket, counts[bucket](body)]] : [])))
+}
+
+/** What was counted takes the place of what the vendor did not report. */
+const filled = (bill: Bill, counted: Usage): Bill => {
+  const lacks = Object.keys(counted).some(bucket => bill.usage[bucket as Bucket] === undefined)
+  return lacks ? { ...bill, usage: { ...counted, ...bill.usage }, source: "counted" } : bill
+}
+
+const nothing: Usage = Object.freeze({})
 const noParameters: Readonly<Record<string, unknown>> = Object.freeze({})
 
 /** What the price tables of media ask for: the request's parameters over the model's defaults. */

@@ -106,7 +106,7 @@ const readOverlay = (
     if (!written.has(model)) change.problem("expected the name of a model")
     const price = required(change, change.fields(["price"]), "price")
     // A model whose vendors were all left out has no parameters to cover, and nobody to charge.
-    const card = models.has(model) ? readPrice(price, models.get(model)?.parameters) : undefined
+    const card = models.has(model) ? readPrice(price, models.get(model)!) : undefined
     if (card !== undefined) cards.set(model, card)
   }
   return cards

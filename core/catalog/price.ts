@@ -265,9 +265,10 @@ const inUnits = (terms: readonly Term[]): Pick<Sheet, "terms" | "per"> => {
 /** A request is the call itself: without a price of its own it consumes nothing. */
 const consumed: readonly Bucket[] = buckets.filter(bucket => bucket !== "requests")
 
-/** A flat price, a table and the vendor's own cost pay for whatever the call used. */
+/** A flat price, a price by the piece, a table and the vendor's own cost pay for whatever the call used. */
 const coversAll = (lines: readonly PriceLine[]): boolean =>
-  lines.some(line => line.kind !== "rate") || lines.every(line => line.item === "requests")
+  lines.some(line => line.kind !== "rate") || lines.every(line => pieces.has(line.item))
+const pieces: ReadonlySet<string> = new Set(["requests", "documents", "characters"] satisfies readonly Bucket[])
 
 const termOf = (line: PriceLine, item: string, times: Rate | undefined): Term => {
   const basis = times === undefined ? line.text : `${line.text}, times ${Number(times.micros) / Number(times.per)}`
