@@ -92,7 +92,7 @@ export interface Route {
   /** How content parts are known in this route's bodies, for the estimate of a hold. */
   readonly parts?: PartWords
   demand?(body: Body, call: Call): Demand
-  /** Quantities that a request itself tells: for lines of the card on buckets of which the vendor reports nothing. */
+  /** Quantities that a request itself tells, for lines of the card on buckets of which the vendor reports nothing. */
   readonly counts?: { readonly [B in Bucket]?: (body: Body) => number }
   handle(call: Call): Promise<Outcome>
 }
@@ -151,9 +151,9 @@ export interface Quote {
   readonly least: number
   readonly card: PriceCard
   readonly parameters: Readonly<Record<string, unknown>>
-  /** The estimated input, and what the route counts: billed when output was seen and the vendor reported nothing. */
+  /** The estimated input, and what was counted: billed when output was seen and the vendor reported nothing. */
   readonly estimated: Usage
-  /** What the route counts of the buckets that the card prices. */
+  /** What the request tells of the buckets that the card prices: billed where the vendor reports nothing of them. */
   readonly counted: Usage
 }
 

@@ -127,22 +127,41 @@ const outputAllowance = ({ maxOutput }: Model, demand: Demand, allowance: number
   return Math.max(0, Math.ceil(most)) * Math.max(1, Math.ceil(demand.choices ?? 1))
 }
 
-/** What the request tells of the buckets that the card has a line for. */
+/** What the request tells of the buckets that the card has a line for; of its input, the estimate. */
 const countedBy = ({ counts }: Pick<Route, "counts">, { lines, when }: PriceCard, body: Body): Usage => {
-  if (counts === undefined) return nothing
-  const priced = [...lines, ...when.flatMap(row => row.lines)].flatMap(line =>
-    line.kind === "vendor_cost" || line.bucket === undefined ? [] : [line.bucket],
-  )
-  return Object.fromEntries(priced.flatMap(bucket => (counts[bucket] ? [[bucket, counts[bucket](body)]] : [])))
+  const counted: { [B in Bucket]?: number } = {}
+  for (const line of when.length === 0 ? lines : [...lines, ...when.flatMap(row => row.lines)]) {
+    const bucket = line.kind === "vendor_cost" ? undefined : line.bucket
+    if (bucket === "input") counted.input = estimatedInput(body.scan)
+    else if (bucket !== undefined && counts?.[bucket] !== undefined) counted[bucket] = counts[bucket](body)
+  }
+  return counted
 }
 
 /** What was counted takes the place of what the vendor did not report. */
 const filled = (bill: Bill, counted: Usage): Bill => {
-  const lacks = Object.keys(counted).some(bucket => bill.usage[bucket as Bucket] === undefined)
-  return lacks ? { ...bill, usage: { ...counted, ...bill.usage }, source: "counted" } : bill
+  let usage = bill.usage
+  for (const bucket in counted) {
+    if (!isTold(bill.usage, bucket as Bucket)) usage = { ...usage, [bucket]: counted[bucket as Bucket] }
+  }
+  return usage === bill.usage ? bill : { ...bill, usage, source: "counted" }
 }
 
-const nothing: Usage = Object.freeze({})
+/** Who reports tokens of any kind has told the input: it may have been none, or all of it from a cache. */
+const isTold = (usage: Usage, bucket: Bucket): boolean =>
+  bucket === "input" ? tokens.some(one => usage[one] !== undefined) : usage[bucket] !== undefined
+
+const tokens = [
+  "input",
+  "cache_read",
+  "cache_write_5m",
+  "cache_write_1h",
+  "output",
+  "audio_input",
+  "audio_output",
+  "image_output",
+] as const satisfies readonly Bucket[]
+
 const noParameters: Readonly<Record<string, unknown>> = Object.freeze({})
 
 /** What the price tables of media ask for: the request's parameters over the model's defaults. */

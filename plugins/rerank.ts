@@ -2,7 +2,6 @@
 
 import {
   type Draft,
-  estimatedInput,
   GatewayError,
   type JsonObject,
   type Plugin,
@@ -47,11 +46,7 @@ export default {
       charge: "usage",
       limit: "common",
       schema,
-      counts: {
-        documents: body => listed(body.json().documents),
-        // Of a vendor that reports search units only.
-        input: body => estimatedInput(body.scan),
-      },
+      counts: { documents: body => listed(body.json().documents) },
       async handle(call) {
         const sent = (await call.body()).json()
         const request = requestOf(sent)

@@ -82,6 +82,15 @@ t.test("a card by characters charges what was sent, whatever the vendor reports"
   t.equal((await endpoints.call("/embeddings/", { model: "letters", input: "x".repeat(2000) })).status, 402)
 })
 
+t.test("a card by tokens charges the estimate where the vendor tells only its cost", async t => {
+  const endpoints = await openEndpoints(t, { vectors: modelOf("embedding", "openai") })
+  const data = [{ object: "embedding", index: 0, embedding: [1] }]
+  endpoints.vendor.answer = (_, response) =>
+    json(response, 200, { object: "list", data, usage: { cost_in_usd_ticks: 10_000_000_000 } })
+  const response = await endpoints.call("/embeddings/", { model: "vectors", input: "hello" })
+  t.equal(response.headers.get("x-credits-charged"), String(Math.ceil("vectorshello".length / 3) / 1000))
+})
+
 t.test("vectors survive base64 as 32-bit floats", async t => {
   const vector = fc.array(fc.float({ noNaN: true }), { maxLength: 64 })
   fc.assert(fc.property(vector, numbers => t.same(floatsOf(base64Of(numbers)), numbers)))
