@@ -14,8 +14,7 @@ import type {
   Rate,
   Usage,
 } from "../offer.ts"
-import { buckets } from "../offer.ts"
-import { microsPerCredit } from "./credits.ts"
+import { buckets, microsPerCredit } from "../offer.ts"
 import { add, commonMultiple, fraction, multiply, roundHalfUp, roundUp } from "./exact.ts"
 
 /** Where a bucket without a line of its own is priced; any other bucket costs nothing and is reported. */

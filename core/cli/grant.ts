@@ -1,10 +1,10 @@
 /** A grant that is given once, although its answer may be lost. */
 import { randomUUID } from "node:crypto"
 import { setTimeout as pause } from "node:timers/promises"
+import { creditsText } from "../catalog/credits.ts"
 import type { Balance, MemberRef, Store } from "../state/store.ts"
 import { CliError } from "./command.ts"
 import { away } from "./store.ts"
-import { creditsText } from "./text.ts"
 
 export interface Grant {
   readonly member: MemberRef

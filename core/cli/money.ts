@@ -1,11 +1,11 @@
 /** Credits and the ledger. */
-import { credits } from "../catalog/credits.ts"
+import { creditsJson, creditsText } from "../catalog/credits.ts"
 import { checkLedger, type Finding } from "../money/check.ts"
 import type { Balance, Entry, MemberRef, Store } from "../state/store.ts"
 import { type Answer, type Command, type Input, word } from "./command.ts"
 import { grantOnce } from "./grant.ts"
 import { memberOf, withStore } from "./store.ts"
-import { creditsText, dateText, facts, inCredits, microsOf, table } from "./text.ts"
+import { dateText, facts, inCredits, microsOf, table } from "./text.ts"
 
 export const moneyCommands: readonly Command[] = [
   {
@@ -87,8 +87,8 @@ const showLedger = async (store: Store, input: Input): Promise<Answer> => {
   return {
     data: entries.map(({ micros, shortfall, member: _, ...rest }) => ({
       ...rest,
-      credits: credits(micros),
-      shortfall: credits(shortfall),
+      credits: creditsJson(micros),
+      shortfall: creditsJson(shortfall),
     })),
     text: table(["row", "at", "kind", "credits", "shortfall", "model", "route", "usage", "id"], entries.map(entryRow)),
   }
