@@ -4,11 +4,9 @@ import type { JsonSchema, Model, ModelType, PriceCard, Rules, Target, Vendor } f
 import { modelTypes } from "../offer.ts"
 import { idle, uncovered } from "./coverage.ts"
 import { type Field, required } from "./field.ts"
+import { nameRule, plainName } from "./name.ts"
 import { readCard } from "./price-card.ts"
 import { schemaFault } from "./schema.ts"
-
-export const modelName = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
-export const nameRule = "a name of at most 128 letters, digits, dots, colons, dashes and underscores"
 
 /** Vendors of gateway.yaml; `left` are the optional ones without a secret: their targets are not offered. */
 export interface KnownVendors {
@@ -41,7 +39,7 @@ export const readModels = (
   const old = Map.groupBy(aliases, ([, model]) => model)
   const models = new Map<string, Model>()
   for (const [name, field] of written) {
-    if (!modelName.test(name)) field.problem(`expected ${nameRule}`)
+    if (!plainName.test(name)) field.problem(`expected ${nameRule}`)
     const model = readModel(name, field, known, old.get(name)?.map(([alias]) => alias) ?? [])
     if (model !== undefined) models.set(name, model)
   }

@@ -1,5 +1,6 @@
 /** Opens what a command works on, and closes it again whatever happens. */
 import { type Config, loadConfig } from "../catalog/load.ts"
+import { nameRule, plainName } from "../catalog/name.ts"
 import { isGatewayError } from "../errors.ts"
 import { dayIn } from "../state/day.ts"
 import { openStore } from "../state/open.ts"
@@ -37,12 +38,10 @@ export const away = ({ kind }: Store, error: unknown): string | undefined =>
 const rootOf = (error: Error & { readonly code?: string }): string =>
   error.cause instanceof Error ? rootOf(error.cause) : error.message || (error.code ?? error.name)
 
-const namePattern = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
-
 /** A name that is about to be created. */
 export const newName = (name: string): string => {
-  if (namePattern.test(name)) return name
-  throw new CliError(`${name} is no name: letters, digits and . _ : - are taken, 128 at most`, 2)
+  if (plainName.test(name)) return name
+  throw new CliError(`${name} is no name: expected ${nameRule}`, 2)
 }
 
 export const organisationOf = async (store: Store, input: Input): Promise<Organisation> => {
