@@ -1,7 +1,7 @@
 /** The public face: all that a plugin may import. */
 export * from "./adapter.ts"
 export { isEnabled, usableModels } from "./catalog/access.ts"
-export { credits, micros } from "./catalog/credits.ts"
+export { credits, creditsJson, micros } from "./catalog/credits.ts"
 export { describePrice } from "./catalog/describe.ts"
 export { flatCard } from "./catalog/flat.ts"
 export { price } from "./catalog/price.ts"

@@ -116,6 +116,9 @@ export interface Model {
   readonly price?: PriceCard
 }
 
+/** Credits stand in JSON and YAML, micros everywhere else. */
+export const microsPerCredit = 1_000_000
+
 /** A rate as an exact fraction: `micros` for every `per` units (both positive integers, micros may be 0). */
 export interface Rate {
   readonly micros: bigint

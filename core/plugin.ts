@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from "node:http"
 import type { PartWords } from "./adapter.ts"
 import type { ErrorCode } from "./errors.ts"
 import type { Host } from "./host.ts"
-import type { JsonSchema, Model, ModelType, PriceCard, Target, Usage } from "./offer.ts"
+import type { Bucket, JsonSchema, Model, ModelType, PriceCard, Target, Usage } from "./offer.ts"
 import type { Identity, MemberRef, UsageSource } from "./state/store.ts"
 
 export type * from "./host.ts"
@@ -92,6 +92,8 @@ export interface Route {
   /** How content parts are known in this route's bodies, for the estimate of a hold. */
   readonly parts?: PartWords
   demand?(body: Body, call: Call): Demand
+  /** Quantities that a request itself tells, for lines of the card on buckets of which the vendor reports nothing. */
+  readonly counts?: { readonly [B in Bucket]?: (body: Body) => number }
   handle(call: Call): Promise<Outcome>
 }
 
@@ -149,8 +151,10 @@ export interface Quote {
   readonly least: number
   readonly card: PriceCard
   readonly parameters: Readonly<Record<string, unknown>>
-  /** The estimated input: billed when output was seen and the vendor reported nothing. */
+  /** The estimated input, and what was counted: billed when output was seen and the vendor reported nothing. */
   readonly estimated: Usage
+  /** What the request tells of the buckets that the card prices: billed where the vendor reports nothing of them. */
+  readonly counted: Usage
 }
 
 /** What a call consumed, at its one moment of billing. */

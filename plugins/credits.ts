@@ -1,6 +1,6 @@
 /** `GET /credits/`: what the member has left. */
 
-import { credits, type Plugin } from "../core/index.ts"
+import { creditsJson, type Plugin } from "../core/index.ts"
 
 export default {
   name: "credits",
@@ -19,9 +19,9 @@ export default {
         const { granted, spent, held, available } = await host.ledger.balance(call.get("principal"))
         return call.reply(200, {
           object: "credit_balance",
-          balance: credits(granted - spent), // = available + held
-          held: credits(held),
-          available: credits(available),
+          balance: creditsJson(granted - spent), // = available + held
+          held: creditsJson(held),
+          available: creditsJson(available),
           unit: "credits",
         })
       },

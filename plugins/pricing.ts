@@ -1,7 +1,9 @@
 /** Holds what a call may cost before any vendor hears of it, and settles what it did cost. */
 
 import {
+  type Bill,
   type Body,
+  type Bucket,
   type Call,
   type Demand,
   durationSchema,
@@ -13,6 +15,7 @@ import {
   type PriceCard,
   parseDuration,
   type Quote,
+  type Route,
   type Usage,
 } from "../core/index.ts"
 
@@ -56,18 +59,16 @@ export default {
         const body = await call.body()
         const demand = call.route.demand?.(body, call) ?? { stream: false }
         const quote = quoteFor(host, call, { card: cardOf(host, call), model, body, demand, output_allowance })
-        const { card, parameters, micros, least } = call.set("quote", quote)
+        const { card, counted, parameters, micros, least } = call.set("quote", quote)
         const detail = { model: model.name, kind: call.route.kind ?? model.type, route: call.route.path }
         const hold = await host.ledger.hold({ id: call.id, principal, micros, least, reservations: window, detail })
         call.onBill({
           settle(bill) {
-            const priced = host.price(card, {
-              parameters,
-              usage: bill.usage,
-              ...tierOf(bill.serviceTier ?? demand.serviceTier),
-            })
+            const full = filled(bill, counted)
+            const tier = tierOf(bill.serviceTier ?? demand.serviceTier)
+            const priced = host.price(card, { parameters, usage: full.usage, ...tier })
             if (priced.unpriced.length > 0) countUnpriced(host, call)
-            return hold.settle(priced, bill)
+            return hold.settle(priced, full)
           },
           release: () => hold.release(),
         })
@@ -97,7 +98,8 @@ interface QuoteInput {
 
 /**
  * The size of a hold: the estimated input and an output allowance at the dearest row that may apply. `least` is what
- * must be there: the input and one token of output; everything, where the price is exact.
+ * must be there: the input and one token of output; everything, where the price is exact. Where only the vendor will say
+ * what the call cost, that is one micro: an empty wallet buys nothing.
  */
 export const quoteFor = (
   host: Pick<Host, "price">,
@@ -105,22 +107,60 @@ export const quoteFor = (
   { card, model, body, demand, output_allowance }: QuoteInput,
 ): Quote => {
   const parameters = parametersOf(model, body)
-  const estimated: Usage = { input: estimatedInput(body.scan) }
+  const counted = countedBy(call.route, card, body)
+  const estimated: Usage = { input: estimatedInput(body.scan), ...counted }
   const tier = tierOf(demand.serviceTier)
-  const cost = (output: number, dearest: boolean): number =>
-    host.price(card, { parameters, usage: output === 0 ? estimated : { ...estimated, output }, dearest, ...tier })
-      .micros
+  const cost = (output: number, dearest: boolean): number => {
+    const usage = output === 0 ? estimated : { ...estimated, output }
+    const { micros, bound } = host.price(card, { parameters, usage, dearest, ...tier })
+    return bound === "approximate" ? Math.max(1, micros) : micros
+  }
   const generates = model.type === "llm" || model.type === "decision"
   const micros = cost(generates ? outputAllowance(model, demand, output_allowance) : 0, true)
   const exact = call.route.charge === "acceptance"
   const least = exact ? micros : Math.min(micros, cost(generates ? 1 : 0, false))
-  return { micros, least, card, parameters, estimated }
+  return { micros, least, card, parameters, estimated, counted }
 }
 
 const outputAllowance = ({ maxOutput }: Model, demand: Demand, allowance: number): number => {
   const most = Math.min(demand.maxOutput ?? allowance, maxOutput ?? allowance, allowance)
   return Math.max(0, Math.ceil(most)) * Math.max(1, Math.ceil(demand.choices ?? 1))
 }
+
+/** What the request tells of the buckets that the card has a line for; of its input, the estimate. */
+const countedBy = ({ counts }: Pick<Route, "counts">, { lines, when }: PriceCard, body: Body): Usage => {
+  const counted: { [B in Bucket]?: number } = {}
+  for (const line of when.length === 0 ? lines : [...lines, ...when.flatMap(row => row.lines)]) {
+    const bucket = line.kind === "vendor_cost" ? undefined : line.bucket
+    if (bucket === "input") counted.input = estimatedInput(body.scan)
+    else if (bucket !== undefined && counts?.[bucket] !== undefined) counted[bucket] = counts[bucket](body)
+  }
+  return counted
+}
+
+/** What was counted takes the place of what the vendor did not report. */
+const filled = (bill: Bill, counted: Usage): Bill => {
+  let usage = bill.usage
+  for (const bucket in counted) {
+    if (!isTold(bill.usage, bucket as Bucket)) usage = { ...usage, [bucket]: counted[bucket as Bucket] }
+  }
+  return usage === bill.usage ? bill : { ...bill, usage, source: "counted" }
+}
+
+/** Who reports tokens of any kind has told the input: it may have been none, or all of it from a cache. */
+const isTold = (usage: Usage, bucket: Bucket): boolean =>
+  bucket === "input" ? tokens.some(one => usage[one] !== undefined) : usage[bucket] !== undefined
+
+const tokens = [
+  "input",
+  "cache_read",
+  "cache_write_5m",
+  "cache_write_1h",
+  "output",
+  "audio_input",
+  "audio_output",
+  "image_output",
+] as const satisfies readonly Bucket[]
 
 const noParameters: Readonly<Record<string, unknown>> = Object.freeze({})
 

@@ -47,6 +47,7 @@ export default {
       charge: "usage",
       limit: "common",
       schema,
+      counts: { documents: body => listed(body.json().documents) },
       async handle(call) {
         const sent = (await call.body()).json()
         const request = requestOf(sent)
@@ -63,6 +64,7 @@ export default {
             model: model.name,
             ...answerOf(spoke.whole(answer, context), request, {
               id: call.id,
+              tokens: call.find("quote")?.counted.input ?? 0,
               withTexts: sent.return_documents === true,
             }),
           })
@@ -80,6 +82,8 @@ export default {
     })
   },
 } satisfies Plugin
+
+const listed = (documents: unknown): number => (Array.isArray(documents) ? documents.length : 0)
 
 /** Names of the route itself; every other field is the vendor's business. */
 const own: ReadonlySet<string> = new Set(["model", "documents", "top_n", "top_k", "return_documents"])
@@ -109,6 +113,8 @@ const limitOf = ({ top_n, top_k }: JsonObject): number | undefined => {
 
 interface Shape {
   readonly id: string
+  /** Told where the vendor counts none. */
+  readonly tokens: number
   readonly withTexts: boolean
 }
 
@@ -117,7 +123,11 @@ interface Shape {
  *
  * @throws GatewayError `upstream_unreadable` (502): a result that points at no document, or twice at one
  */
-export const answerOf = (answer: RerankAnswer, { documents, top_n }: RerankRequest, { id, withTexts }: Shape) => {
+export const answerOf = (
+  answer: RerankAnswer,
+  { documents, top_n }: RerankRequest,
+  { id, tokens: estimated, withTexts }: Shape,
+) => {
   const results = [...answer.results].sort((one, other) => other.relevance_score - one.relevance_score)
   const pointed = new Set(results.map(result => result.index))
   if (pointed.size !== results.length || [...pointed].some(index => documents[index] === undefined)) {
@@ -134,7 +144,7 @@ export const answerOf = (answer: RerankAnswer, { documents, top_n }: RerankReque
   return {
     id: answer.id ?? id,
     results: results.slice(0, top_n).map(told),
-    usage: { total_tokens: totalTokens ?? 0 },
+    usage: { total_tokens: totalTokens ?? estimated },
     meta: { billed_units: { ...units, ...tokens } },
   }
 }

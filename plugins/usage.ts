@@ -2,7 +2,7 @@
 
 import {
   type Call,
-  credits,
+  creditsJson,
   invalidInput,
   type Plugin,
   type UsageGroup,
@@ -89,7 +89,7 @@ type Sums = Omit<UsageRow, "name">
 
 const shown = ({ requests, micros, input, output, cached, seconds, images }: Sums) => ({
   requests,
-  credits: credits(micros),
+  credits: creditsJson(micros),
   input_tokens: input,
   output_tokens: output,
   cached_tokens: cached,

@@ -2,7 +2,8 @@
 
 import type { Catalog, Model, PriceCard, Vendor } from "../offer.ts"
 import { type Field, required } from "./field.ts"
-import { type KnownVendors, modelName, nameRule, readModels, readPrice } from "./models.ts"
+import { type KnownVendors, readModels, readPrice } from "./models.ts"
+import { nameRule, plainName } from "./name.ts"
 import { digest } from "./price-card.ts"
 
 type Overlay = ReadonlyMap<string, PriceCard>
@@ -60,7 +61,7 @@ const readAliases = (field: Field | undefined): ReadonlyMap<string, string> =>
   new Map([...(field?.fields() ?? [])].flatMap(([name, to]) => aliasOf(name, to)))
 
 const aliasOf = (name: string, to: Field): readonly (readonly [string, string])[] => {
-  if (!modelName.test(name)) to.problem(`expected ${nameRule}`)
+  if (!plainName.test(name)) to.problem(`expected ${nameRule}`)
   const model = to.string("the name of a model")
   return model === undefined ? [] : [[name, model]]
 }
@@ -100,13 +101,13 @@ const readOverlay = (
   written: ReadonlyMap<string, Field>,
   models: ReadonlyMap<string, Model>,
 ): Overlay => {
-  if (!modelName.test(name)) field.problem(`expected ${nameRule}`)
+  if (!plainName.test(name)) field.problem(`expected ${nameRule}`)
   const cards = new Map<string, PriceCard>()
   for (const [model, change] of field.fields()) {
     if (!written.has(model)) change.problem("expected the name of a model")
     const price = required(change, change.fields(["price"]), "price")
     // A model whose vendors were all left out has no parameters to cover, and nobody to charge.
-    const card = models.has(model) ? readPrice(price, models.get(model)?.parameters) : undefined
+    const card = models.has(model) ? readPrice(price, models.get(model)!) : undefined
     if (card !== undefined) cards.set(model, card)
   }
   return cards

@@ -1,6 +1,6 @@
-/** Whether a price card has a row for everything that a client may ask for. */
+/** Whether a price card has a row for everything that a client may ask for, and charges for what a call can use. */
 
-import type { JsonSchema, PriceCard, PriceLine } from "../offer.ts"
+import type { Bucket, JsonSchema, ModelType, PriceCard, PriceLine } from "../offer.ts"
 
 type Table = Extract<PriceLine, { kind: "table" }>
 
@@ -16,6 +16,29 @@ const mostIntegers = 1000
 export const uncovered = (card: PriceCard, parameters: JsonSchema | undefined): readonly string[] => {
   const lines = [...card.lines, ...card.when.flatMap(row => row.lines)]
   return lines.flatMap(line => (line.kind === "table" ? gaps(line, propertiesOf(parameters)) : []))
+}
+
+const read = ["input", "cache_read", "cache_write_5m", "cache_write_1h", "audio_input"] as const
+const written = ["output", "audio_output", "image_output"] as const
+const asked = ["web_search", "requests"] as const
+
+/** All that a call of such a model can use. A type that is not here may use anything. */
+const usable: { readonly [Type in ModelType]?: readonly Bucket[] } = {
+  llm: [...read, ...written, ...asked],
+  decision: [...read, ...written, ...asked],
+  guard: [...read, ...written, ...asked],
+  embedding: ["input", "characters", "requests"],
+  rerank: ["input", "documents", "requests"],
+  search: ["requests"],
+}
+
+/** Items of a card that would be 0 in every call of such a model. */
+export const idle = (card: PriceCard, type: ModelType): readonly string[] => {
+  const buckets = usable[type]
+  const lines = [...card.lines, ...card.when.flatMap(row => row.lines)]
+  const isIdle = (line: PriceLine): boolean =>
+    line.kind !== "vendor_cost" && line.bucket !== undefined && buckets?.includes(line.bucket) === false
+  return [...new Set(lines.filter(isIdle).map(line => line.item))]
 }
 
 const gaps = (table: Table, properties: ReadonlyMap<string, JsonSchema>): readonly string[] => {

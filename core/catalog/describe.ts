@@ -1,7 +1,6 @@
 /** A price card as clients see it, in `GET /models/{model}/`. */
 
-import type { PriceCard, PriceCondition, PriceLine, Rate } from "../offer.ts"
-import { microsPerCredit } from "./credits.ts"
+import { microsPerCredit, type PriceCard, type PriceCondition, type PriceLine, type Rate } from "../offer.ts"
 
 /** The card's lines as plain JSON: credits for one unit (or for each row of a table), and the rate in words. */
 export const describePrice = (card: PriceCard): Record<string, unknown> => ({

@@ -1,14 +1,12 @@
 /** One model of catalog.yaml. */
 
-import type { JsonSchema, Model, PriceCard, Rules, Target, Vendor } from "../offer.ts"
+import type { JsonSchema, Model, ModelType, PriceCard, Rules, Target, Vendor } from "../offer.ts"
 import { modelTypes } from "../offer.ts"
-import { uncovered } from "./coverage.ts"
+import { idle, uncovered } from "./coverage.ts"
 import { type Field, required } from "./field.ts"
+import { nameRule, plainName } from "./name.ts"
 import { readCard } from "./price-card.ts"
 import { schemaFault } from "./schema.ts"
-
-export const modelName = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
-export const nameRule = "a name of at most 128 letters, digits, dots, colons, dashes and underscores"
 
 /** Vendors of gateway.yaml; `left` are the optional ones without a secret: their targets are not offered. */
 export interface KnownVendors {
@@ -41,7 +39,7 @@ export const readModels = (
   const old = Map.groupBy(aliases, ([, model]) => model)
   const models = new Map<string, Model>()
   for (const [name, field] of written) {
-    if (!modelName.test(name)) field.problem(`expected ${nameRule}`)
+    if (!plainName.test(name)) field.problem(`expected ${nameRule}`)
     const model = readModel(name, field, known, old.get(name)?.map(([alias]) => alias) ?? [])
     if (model !== undefined) models.set(name, model)
   }
@@ -55,7 +53,7 @@ const readModel = (name: string, field: Field, known: KnownVendors, aliases: rea
   const type = required(field, fields, "type")?.choice(modelTypes)
   const targets = readTargets(required(field, fields, "targets"), known)
   const parameters = readParameters(fields.get("parameters"))
-  const price = readPrice(fields.get("price"), parameters)
+  const price = readPrice(fields.get("price"), { type, parameters })
   if (type === undefined || targets === undefined) return undefined
   const offeredBy = targets.filter(target => !known.left.has(target.vendor))
   if (offeredBy.length === 0) return undefined
@@ -164,11 +162,15 @@ const readParameters = (field: Field | undefined): JsonSchema | undefined => {
   return fault === undefined ? schema : field.problem(`expected a JSON Schema: ${fault}`)
 }
 
-/** A card that has a row for everything the parameters allow; a gap is a problem. */
-export const readPrice = (field: Field | undefined, parameters: JsonSchema | undefined): PriceCard | undefined => {
+/** A card that has a row for everything the parameters allow, and no line that never charges; else a problem. */
+export const readPrice = (
+  field: Field | undefined,
+  { type, parameters }: { readonly type?: ModelType | undefined; readonly parameters?: JsonSchema | undefined },
+): PriceCard | undefined => {
   if (field === undefined) return undefined
   const card = readCard(field)
   if (card === undefined) return undefined
   for (const gap of uncovered(card, parameters)) field.problem(`the price does not cover the parameters: ${gap}`)
+  if (type !== undefined) for (const item of idle(card, type)) field.problem(`no ${type} model ever uses ${item}`)
   return card
 }

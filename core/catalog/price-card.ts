@@ -2,8 +2,7 @@
 
 import { createHash } from "node:crypto"
 import type { Bucket, PriceCard, PriceCondition, PriceLine, PriceRow, Rate, Unit } from "../offer.ts"
-import { buckets } from "../offer.ts"
-import { microsPerCredit } from "./credits.ts"
+import { buckets, microsPerCredit } from "../offer.ts"
 import { fraction, multiply, rate } from "./exact.ts"
 import { type Field, required } from "./field.ts"
 

@@ -14,8 +14,7 @@ import type {
   Rate,
   Usage,
 } from "../offer.ts"
-import { buckets } from "../offer.ts"
-import { microsPerCredit } from "./credits.ts"
+import { buckets, microsPerCredit } from "../offer.ts"
 import { add, commonMultiple, fraction, multiply, roundHalfUp, roundUp } from "./exact.ts"
 
 /** Where a bucket without a line of its own is priced; any other bucket costs nothing and is reported. */
@@ -188,8 +187,8 @@ const parameter = (name: string, input: PriceInput): unknown =>
 const shown = (value: unknown): string => (value === undefined ? "(absent)" : String(value).slice(0, 40))
 
 const boundOf = (card: PriceCard, sheet: Sheet, input: PriceInput): PriceBound => {
-  if (input.dearest === true && card.when.length > 0) return "maximum"
-  return sheet.byCost && input.usage.cost_dollars === undefined ? "approximate" : "exact"
+  if (sheet.byCost && input.usage.cost_dollars === undefined) return "approximate" // whatever the row: nobody knows yet
+  return input.dearest === true && card.when.length > 0 ? "maximum" : "exact"
 }
 
 // ---- which row of `when` ----
@@ -265,9 +264,10 @@ const inUnits = (terms: readonly Term[]): Pick<Sheet, "terms" | "per"> => {
 /** A request is the call itself: without a price of its own it consumes nothing. */
 const consumed: readonly Bucket[] = buckets.filter(bucket => bucket !== "requests")
 
-/** A flat price, a table and the vendor's own cost pay for whatever the call used. */
+/** A flat price, a price by the piece, a table and the vendor's own cost pay for whatever the call used. */
 const coversAll = (lines: readonly PriceLine[]): boolean =>
-  lines.some(line => line.kind !== "rate") || lines.every(line => line.item === "requests")
+  lines.some(line => line.kind !== "rate") || lines.every(line => pieces.has(line.item))
+const pieces: ReadonlySet<string> = new Set(["requests", "documents", "characters"] satisfies readonly Bucket[])
 
 const termOf = (line: PriceLine, item: string, times: Rate | undefined): Term => {
   const basis = times === undefined ? line.text : `${line.text}, times ${Number(times.micros) / Number(times.per)}`

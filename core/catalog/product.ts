@@ -4,7 +4,7 @@ import { createHash } from "node:crypto"
 import type { BootstrapMember, BootstrapOrganisation, Config, PluginLine } from "./config.ts"
 import { micros } from "./credits.ts"
 import { type Field, required } from "./field.ts"
-import { modelName } from "./models.ts"
+import { nameRule, plainName } from "./name.ts"
 
 /** `name`, or `name: { options }`. */
 export const readPlugins = (field: Field | undefined): readonly PluginLine[] =>
@@ -50,28 +50,25 @@ export const readMounts = (field: Field | undefined): Config["mounts"] => {
 
 // ---- bootstrap ----
 
-const recordName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
-const nameRule = "expected a name of at most 64 letters, digits, dots, dashes and underscores"
-
 export const readBootstrap = (field: Field | undefined, sandbox: boolean): readonly BootstrapOrganisation[] => {
   const organisations = field?.fields(["organisations"]).get("organisations")?.fields() ?? new Map<string, Field>()
   return [...organisations].map(([name, one]) => readOrganisation(name, one, sandbox))
 }
 
 const readOrganisation = (name: string, field: Field, sandbox: boolean): BootstrapOrganisation => {
-  if (!recordName.test(name)) field.problem(nameRule)
+  if (!plainName.test(name)) field.problem(`expected ${nameRule}`)
   const fields = field.fields(["gateway", "models", "members"])
   const models = fields.get("models")
   return {
     name,
     gateway: fields.get("gateway")?.boolean() ?? true,
-    models: models === undefined || models.plain() === "all" ? "all" : models.strings("the name of a model", modelName),
+    models: models === undefined || models.plain() === "all" ? "all" : models.strings("the name of a model", plainName),
     members: [...(fields.get("members")?.fields() ?? [])].map(([member, one]) => readMember(member, one, sandbox)),
   }
 }
 
 const readMember = (name: string, field: Field, sandbox: boolean): BootstrapMember => {
-  if (!recordName.test(name)) field.problem(nameRule)
+  if (!plainName.test(name)) field.problem(`expected ${nameRule}`)
   const fields = field.fields(["credits", "keys"])
   const keys =
     fields

@@ -1,12 +1,12 @@
 /** What a configuration means, before it is served. */
 
-import { credits } from "../catalog/credits.ts"
+import { credits, creditsText } from "../catalog/credits.ts"
 import { type Config, loadConfig } from "../catalog/load.ts"
 import { price } from "../catalog/price.ts"
 import { type Explanation, explainCall, withGeneration } from "../explain.ts"
 import type { Model, PriceCard } from "../offer.ts"
 import { type Answer, type Command, type Input, word } from "./command.ts"
-import { creditsText, facts, table } from "./text.ts"
+import { facts, table } from "./text.ts"
 
 export const checkCommands: readonly Command[] = [
   {

@@ -1,24 +1,27 @@
 /** Credits and the ledger. */
-import { randomUUID } from "node:crypto"
-import { credits } from "../catalog/credits.ts"
+import { creditsJson, creditsText } from "../catalog/credits.ts"
 import { checkLedger, type Finding } from "../money/check.ts"
 import type { Balance, Entry, MemberRef, Store } from "../state/store.ts"
 import { type Answer, type Command, type Input, word } from "./command.ts"
+import { grantOnce } from "./grant.ts"
 import { memberOf, withStore } from "./store.ts"
-import { creditsText, dateText, facts, inCredits, microsOf, table } from "./text.ts"
+import { dateText, facts, inCredits, microsOf, table } from "./text.ts"
 
 export const moneyCommands: readonly Command[] = [
   {
     name: "credits grant",
     takes: "<organisation> <member> <amount>",
-    options: [["--reason <text>", "what stands in the ledger"]],
+    options: [
+      ["--reason <text>", "what stands in the ledger"],
+      ["--id <id>", "repeat the grant of this id, which is given once"],
+    ],
     what: "grant credits to a member",
     run: input =>
       withStore(input, async ({ store }) => {
         const micros = microsOf(word(input, 2))
         const member = await memberOf(store, input)
-        const reason = input.options.reason ?? "granted by hand"
-        return balanceShown(member, await store.accounts.grant(`grant-${randomUUID()}`, member, micros, reason))
+        const { id, reason = "granted by hand" } = input.options
+        return balanceShown(member, await grantOnce(store, { member, micros, reason, id }))
       }),
   },
   {
@@ -84,8 +87,8 @@ const showLedger = async (store: Store, input: Input): Promise<Answer> => {
   return {
     data: entries.map(({ micros, shortfall, member: _, ...rest }) => ({
       ...rest,
-      credits: credits(micros),
-      shortfall: credits(shortfall),
+      credits: creditsJson(micros),
+      shortfall: creditsJson(shortfall),
     })),
     text: table(["row", "at", "kind", "credits", "shortfall", "model", "route", "usage", "id"], entries.map(entryRow)),
   }

@@ -1,10 +1,11 @@
 /** Members and their keys. */
-import { createHash, randomBytes, randomUUID } from "node:crypto"
-import { credits } from "../catalog/credits.ts"
+import { createHash, randomBytes } from "node:crypto"
+import { creditsJson, creditsText } from "../catalog/credits.ts"
 import type { KeyRecord, KeyState, MemberRef, Store } from "../state/store.ts"
 import { type Answer, CliError, type Command, type Input, word } from "./command.ts"
+import { grantOnce } from "./grant.ts"
 import { memberOf, newName, organisationOf, withStore } from "./store.ts"
-import { creditsText, dateText, facts, inCredits, microsOf, table } from "./text.ts"
+import { dateText, facts, inCredits, microsOf, table } from "./text.ts"
 
 const keyVerbs: Readonly<Record<"enable" | "disable" | "revoke", { readonly state: KeyState; readonly what: string }>> =
   {
@@ -60,9 +61,9 @@ const createMember = async (store: Store, input: Input): Promise<Answer> => {
   const micros = first === undefined ? 0 : microsOf(first)
   if (!(await store.directory.createMember(ref)))
     throw new CliError(`${organisation} has a member ${ref.member} already`)
-  if (micros > 0) await store.accounts.grant(`grant-${randomUUID()}`, ref, micros, "first grant")
+  if (micros > 0) await grantOnce(store, { member: ref, micros, reason: "first grant" })
   return {
-    data: { ...ref, credits: credits(micros) },
+    data: { ...ref, credits: creditsJson(micros) },
     text: `member ${ref.member} of ${organisation}: ${creditsText(micros)} credits`,
   }
 }

@@ -1,5 +1,7 @@
 /** Opens what a command works on, and closes it again whatever happens. */
 import { type Config, loadConfig } from "../catalog/load.ts"
+import { nameRule, plainName } from "../catalog/name.ts"
+import { isGatewayError } from "../errors.ts"
 import { dayIn } from "../state/day.ts"
 import { openStore } from "../state/open.ts"
 import type { MemberRef, Organisation, Store } from "../state/store.ts"
@@ -18,17 +20,28 @@ export const withStore = async (input: Input, work: (opened: Opened) => Promise<
   const store = await openStore(config.store, { ...storeOptions, day: dayIn(() => config.timezone) })
   try {
     return await work({ config, store })
+  } catch (error) {
+    const why = away(store, error)
+    throw why === undefined ? error : new CliError(why)
   } finally {
     await store.close()
   }
 }
 
-const namePattern = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/
+/** Which store does not answer and why, for the operator; `undefined` for any other error. */
+export const away = ({ kind }: Store, error: unknown): string | undefined =>
+  isGatewayError(error) && error.code === "store_unavailable"
+    ? `the store (${kind}) does not answer: ${rootOf(error)}`
+    : undefined
+
+/** The deepest cause: Redis is away because a connection was refused. */
+const rootOf = (error: Error & { readonly code?: string }): string =>
+  error.cause instanceof Error ? rootOf(error.cause) : error.message || (error.code ?? error.name)
 
 /** A name that is about to be created. */
 export const newName = (name: string): string => {
-  if (namePattern.test(name)) return name
-  throw new CliError(`${name} is no name: letters, digits and . _ : - are taken, 128 at most`, 2)
+  if (plainName.test(name)) return name
+  throw new CliError(`${name} is no name: expected ${nameRule}`, 2)
 }
 
 export const organisationOf = async (store: Store, input: Input): Promise<Organisation> => {

@@ -1,10 +1,8 @@
 /** Tables and amounts as people read and write them. */
-import { credits } from "../catalog/credits.ts"
+import { creditsJson } from "../catalog/credits.ts"
+import { microsPerCredit } from "../offer.ts"
 import type { Balance } from "../state/store.ts"
 import { CliError } from "./command.ts"
-
-const microDigits = 6
-const microsPerCredit = 10n ** BigInt(microDigits)
 
 const isNumber = (cell: string): boolean => /^-?\d[\d.]*$/.test(cell)
 
@@ -31,21 +29,12 @@ export const facts = (pairs: readonly (readonly [name: string, value: string])[]
   return pairs.map(([name, value]) => `${name.padEnd(width)}  ${value}`.trimEnd()).join("\n")
 }
 
-/** Micros as exact decimal credits: `-1500000` is `-1.5`. */
-export const creditsText = (micros: number): string => {
-  const digits = BigInt(Math.abs(micros))
-  const rest = String(digits % microsPerCredit)
-    .padStart(microDigits, "0")
-    .replace(/0+$/, "")
-  return `${micros < 0 ? "-" : ""}${digits / microsPerCredit}${rest === "" ? "" : `.${rest}`}`
-}
-
 /** A balance for JSON. */
-export const inCredits = ({ granted, available, held, spent }: Balance): Balance => ({
-  granted: credits(granted),
-  available: credits(available),
-  held: credits(held),
-  spent: credits(spent),
+export const inCredits = ({ granted, available, held, spent }: Balance): Readonly<Record<keyof Balance, unknown>> => ({
+  granted: creditsJson(granted),
+  available: creditsJson(available),
+  held: creditsJson(held),
+  spent: creditsJson(spent),
 })
 
 /**
@@ -55,7 +44,7 @@ export const inCredits = ({ granted, available, held, spent }: Balance): Balance
  */
 export const microsOf = (text: string): number => {
   const [, whole, rest = ""] = /^(\d{1,16})(?:\.(\d{1,6}))?$/.exec(text) ?? []
-  const micros = whole === undefined ? 0n : BigInt(whole) * microsPerCredit + BigInt(rest.padEnd(microDigits, "0"))
+  const micros = whole === undefined ? 0n : BigInt(whole) * BigInt(microsPerCredit) + BigInt(rest.padEnd(6, "0"))
   if (micros <= 0n || micros > BigInt(Number.MAX_SAFE_INTEGER)) {
     throw new CliError(`${text} is no amount of credits: a number above 0 with at most six decimals is expected`, 2)
   }

@@ -1,10 +1,9 @@
 /** A whole answer: held until it is billed, so that its price stands in its head; one too large to hold goes out at once. */
 
 import type { GatewayError } from "../errors.ts"
+import { microsPerCredit } from "../offer.ts"
 import type { Answer } from "./answer.ts"
 import type { AttemptRun } from "./attempt.ts"
-
-const microsPerCredit = 1_000_000
 
 /** Above this a relayed answer is not held. */
 const heldBytesMax = 4 * 1024 * 1024

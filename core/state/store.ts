@@ -138,6 +138,7 @@ export interface OpenHoldState {
 
 /** The money verbs. Each is one transaction (sqlite) or one script (redis) and is durable when it resolves. */
 export interface Accounts {
+  /** A repeat answers what was held, and holds nothing more; 0 when its call was settled a moment ago. */
   hold(request: HoldRequest): Promise<HoldAnswer>
   /** Lengthens the lives of holds of this process; ids that are gone are left out of the answer. */
   renew(holds: readonly { readonly id: string; readonly member: MemberRef }[]): Promise<readonly string[]>

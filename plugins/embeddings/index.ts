@@ -38,6 +38,7 @@ export default {
       charge: "usage",
       limit: "common",
       schema,
+      counts: { characters: body => charactersOf(body.json().input) },
       async handle(call) {
         const request = (await call.body()).json()
         const { model } = call.get("model")
@@ -73,6 +74,16 @@ export default {
     })
   },
 } satisfies Plugin
+
+/** Vendors count characters of texts; a token stands for as many as it has on average. */
+const charactersPerToken = 4
+
+/** UTF-16 units, which are characters in all but rare scripts and emoji. */
+const charactersOf = (input: unknown): number => {
+  if (typeof input === "string") return input.length
+  if (typeof input === "number") return charactersPerToken
+  return Array.isArray(input) ? input.reduce<number>((sum, one) => sum + charactersOf(one), 0) : 0
+}
 
 /** What every wire can say, or may leave out because no vector depends on it (`user`). */
 const common = new Set(["model", "input", "encoding_format", "dimensions", "input_type", "user"])

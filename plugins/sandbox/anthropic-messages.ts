@@ -73,12 +73,7 @@ const promptOf = (body: JsonObject): Prompt => {
   if (body.max_tokens === undefined) throw invalid("max_tokens: Field required")
   const thinking = record(body.thinking)
   const maxTokens = body.max_tokens === 0 ? 0 : limitOf(body.max_tokens, "max_tokens")
-  if (thinking.type === "enabled" && !(Number(thinking.budget_tokens) >= thinkingBudgetLeast)) {
-    throw invalid("thinking.budget_tokens: at least 1024")
-  }
-  if (thinking.type === "enabled" && Number(thinking.budget_tokens) >= maxTokens) {
-    throw invalid("max_tokens must be greater than thinking.budget_tokens")
-  }
+  if (thinking.type === "enabled") checkBudget(thinking.budget_tokens, maxTokens)
   return {
     ...conversationOf(body),
     tools: records(body.tools).flatMap(({ name, input_schema }) =>
@@ -90,6 +85,21 @@ const promptOf = (body: JsonObject): Prompt => {
     stop: texts(body.stop_sequences),
     thinks: thinking.type === "enabled" || thinking.type === "adaptive",
   }
+}
+
+const checkBudget = (budget: unknown, maxTokens: number): void => {
+  if (!Number.isInteger(budget)) throw invalid("thinking.budget_tokens: Input should be a valid integer")
+  if ((budget as number) < thinkingBudgetLeast) throw invalid("thinking.budget_tokens: at least 1024")
+  if ((budget as number) >= maxTokens) throw invalid("max_tokens must be greater than thinking.budget_tokens")
+}
+
+const speeds: readonly unknown[] = ["standard", "fast"]
+
+/** The speed that was asked for, told back in the usage; nothing when none was. */
+const speedOf = ({ speed }: JsonObject): JsonObject => {
+  if (speed === undefined || speed === null) return {}
+  if (!speeds.includes(speed)) throw invalid("speed: Input should be 'standard' or 'fast'")
+  return { speed }
 }
 
 const formatOf = (body: JsonObject): JsonObject => record(record(record(body.output_config).format).schema)
@@ -120,6 +130,7 @@ const usageOf = (ask: Ask, answer: Answer): JsonObject => {
     output_tokens: answer.outputTokens,
     ...(answer.thought === "" ? {} : { output_tokens_details: { thinking_tokens: answer.thoughtTokens } }),
     service_tier: "standard",
+    ...speedOf(ask.body),
   }
 }
 
@@ -185,4 +196,9 @@ function* events(made: Made): Generator<string> {
 }
 
 /** The last event repeats the counts, without their details. */
-const cumulative = ({ cache_creation: _details, service_tier: _tier, ...counts }: JsonObject): JsonObject => counts
+const cumulative = ({
+  cache_creation: _details,
+  service_tier: _tier,
+  speed: _speed,
+  ...counts
+}: JsonObject): JsonObject => counts

@@ -186,6 +186,33 @@ t.test("what a catalog cannot mean is told with its place", async t => {
   }
 })
 
+t.test("a line on what no model of that type ever uses is a problem", async t => {
+  const card = (type: string, price: string): string =>
+    `models: { m: { type: ${type}, targets: [{ vendor: one, model: x }], price: { ${price} } } }\n`
+  const refused = [
+    ["rerank", "characters: 1 per 1K characters", "characters"],
+    ["embedding", "documents: 1 per 1K documents", "documents"],
+    ["embedding", "input: 1 per 1M tokens, output: 1 per 1M tokens", "output"],
+    ["llm", "input: 1 per 1M tokens, seconds: 6 per minute", "seconds"],
+    ["search", "input: 1 per 1M tokens", "input"],
+    ["rerank", "images: { per: image, rows: 5 }", "images"],
+    ["guard", "input: 1 per 1M tokens, when: [{ if: { prompt: '> 5' }, documents: 1 per documents }]", "documents"],
+  ] as const
+  for (const [type, price, item] of refused) {
+    const problems = await problemsOf(t, card(type, price))
+    t.match(problems, [new RegExp(`^catalog.yaml:1:\\d+ .*models.m.price: no ${type} model ever uses ${item}$`)], price)
+  }
+  const taken = [
+    ["rerank", "documents: 1 per 1K documents, input: 1 per 1M tokens, requests: 1 per requests"],
+    ["embedding", "characters: 1 per 1K characters, input: 1 per 1M tokens"],
+    ["llm", "vendor_cost: 1000 per dollar"],
+    ["audio", "seconds: 6 per minute, characters: 1 per characters"],
+  ] as const
+  for (const [type, price] of taken) t.same(await problemsOf(t, card(type, price)), [], price)
+  const overlay = `${model("")}overlays: { p: { m: { price: { documents: 1 per documents } } } }`
+  t.match(await problemsOf(t, overlay), [/overlays.p.m.price: no llm model ever uses documents$/])
+})
+
 t.test("a price table must have a row for every value that the parameters allow", async t => {
   const video = (parameters: string, table: string): string =>
     model(`parameters: { type: object, properties: { ${parameters} } }, price: { video: ${table} }`)

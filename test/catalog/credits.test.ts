@@ -1,6 +1,6 @@
 import fc from "fast-check"
 import t from "tap"
-import { credits, micros } from "../../core/index.ts"
+import { credits, creditsJson, micros } from "../../core/index.ts"
 
 t.test("credits and micros name the same amount", async () => {
   fc.assert(
@@ -10,6 +10,19 @@ t.test("credits and micros name the same amount", async () => {
       (whole, rest) => micros(credits(whole * 1_000_000 + rest)) === whole * 1_000_000 + rest,
     ),
   )
+})
+
+t.test("every amount is written to JSON by its exact digits, as a number", async t => {
+  const micros = fc.oneof(fc.maxSafeInteger(), fc.integer({ min: 2 ** 52, max: Number.MAX_SAFE_INTEGER }))
+  fc.assert(
+    fc.property(micros, amount => {
+      const [, sign, whole, rest = ""] = /^(-?)(\d+)(?:\.(\d{1,6}))?$/.exec(JSON.stringify(creditsJson(amount))) ?? []
+      return BigInt(`${sign}${whole}${rest.padEnd(6, "0")}`) === BigInt(amount)
+    }),
+  )
+  t.equal(JSON.stringify(creditsJson(9_007_199_254_000_001)), "9007199254.000001")
+  t.equal(creditsJson(1_500_000), 1.5)
+  t.equal(creditsJson(0), 0)
 })
 
 t.test("an amount is read by its decimal digits", async t => {

@@ -4,6 +4,7 @@ import { join } from "node:path"
 import fc from "fast-check"
 import t, { type Test } from "tap"
 import { ConfigError, type LoadOptions, loadConfig, needsRestart } from "../../core/catalog/load.ts"
+import { newName } from "../../core/cli/store.ts"
 import { folderWith, loadFrom, smallCatalog, smallEnvironment, smallGateway } from "../fixtures/catalog.ts"
 
 /** The problems of a gateway.yaml, without the folder. */
@@ -21,6 +22,22 @@ const problemsOf = async (
   }
   return []
 }
+
+t.test("what the configuration calls organisations and members, the command line could create", async t => {
+  const long = "n".repeat(128)
+  for (const name of ["a", "team:one", "a.b_c-d", "7", long]) {
+    const bootstrap = `bootstrap: { organisations: { "${name}": { members: { "${name}": { credits: 1 } } } } }`
+    const config = await loadFrom(t, { "gateway.yaml": `${smallGateway}\n${bootstrap}\n` })
+    t.match(config.bootstrap, [{ name, members: [{ name }] }])
+    t.equal(newName(name), name)
+  }
+  for (const name of ["", "a b", "a/b", ":a", "-a", "é", `${long}n`]) {
+    const bootstrap = `bootstrap: { organisations: { "${name}": { members: { "${name}": { credits: 1 } } } } }`
+    const problems = await problemsOf(t, { "gateway.yaml": `${smallGateway}\n${bootstrap}\n` })
+    t.equal(problems.filter(problem => problem.includes("expected a name")).length, 2, name)
+    t.throws(() => newName(name), { name: "CliError" })
+  }
+})
 
 t.test("a file that says only what it must gets the written defaults", async t => {
   const config = await loadFrom(t)
@@ -151,6 +168,11 @@ t.test("a problem names file, line, column, path and what was expected", async t
       "bootstrap: { organisations: { demo: { members: { a: { credits: 1, keys: [tg_plain] } } } } }",
       /keys.0: expected "sha256:/,
     ],
+    [
+      "bootstrap: { organisations: { a/b: { members: {} } } }",
+      "gateway.yaml:4:36 bootstrap.organisations.a/b: expected a name of at most 128 letters, digits, dots, colons, dashes and underscores",
+    ],
+    ["bootstrap: { organisations: { demo: { members: { -a: { credits: 1 } } } } }", /members.-a: expected a name/],
     ["catalog: ./nowhere.yaml", /^gateway.yaml:4:10 catalog: expected a file that can be read at nowhere.yaml$/],
     ["listen:", /listen: expected an object, found null$/],
   ]

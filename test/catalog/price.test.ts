@@ -150,6 +150,8 @@ t.test("the vendor's own cost is charged by the digits that it wrote", async t =
   t.equal(price(card, { usage: { cost_dollars: 1e-7 } }).micros, 100)
   t.equal(price(card, { usage: { cost_dollars: 0 } }).micros, 0)
   t.match(price(card, { usage: {} }), { micros: 7_000_000, bound: "approximate" }, "untold: the price per request")
+  const tiered = cardFrom("{ vendor_cost: 1000 per dollar, when: [{ if: { service_tier: fast }, times: 2 }] }")
+  t.match(price(tiered, { usage: {}, dearest: true }), { micros: 0, bound: "approximate" }, "no row is a maximum")
 })
 
 t.test("minutes are sixty seconds, and credits round to the nearest, halves up", async t => {

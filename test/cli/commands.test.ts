@@ -95,6 +95,16 @@ t.test("credits are granted exactly and stand in the ledger", async t => {
   t.equal((await run("ledger check")).code, 0)
 })
 
+t.test("a balance is told exactly, whatever its size", async t => {
+  const { run } = cli(t)
+  await run("org create north")
+  await run("member create north alice --credits 0.000001")
+  const granted = await run("credits grant north alice 9007199254 --json")
+  t.match(granted.out, '"granted":9007199254.000001,"available":9007199254.000001,"held":0,"spent":0')
+  t.match((await run("ledger show north alice --json")).out, '"credits":9007199254,"shortfall":0')
+  t.match((await run("member list north --json")).out, '"granted":9007199254.000001')
+})
+
 t.test("an amount that is none changes nothing and is a wrong word", async t => {
   const { json, run } = await withMember(t)
   for (const amount of ["0", "abc", "1e9", "0.0000001"]) {

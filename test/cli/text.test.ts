@@ -1,6 +1,7 @@
 import fc from "fast-check"
 import t from "tap"
-import { creditsText, microsOf, table } from "../../core/cli/text.ts"
+import { creditsText } from "../../core/catalog/credits.ts"
+import { microsOf, table } from "../../core/cli/text.ts"
 
 t.test("an amount that is printed can be typed again, to the micro", async t => {
   fc.assert(

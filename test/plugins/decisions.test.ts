@@ -271,6 +271,18 @@ t.test("a vendor that decides itself gets and gives the bytes as they are", asyn
   t.equal(await endpoints.spent(), 2 * 45_000)
 })
 
+t.test("an answer without usage is charged by the estimate, and told as it came", async t => {
+  const endpoints = await openEndpoints(t, { judge: modelOf("decision", "openai") })
+  const answers = { a: { type: "noul", noul: 0.5 } }
+  const question = { model: "judge", state: "x", questions: { a: { type: "noul", instructions: "y" } } }
+  const estimated = Math.ceil("judgexnouly".length / 3)
+  for (const usage of [undefined, null, {}, { input_tokens: 0, output_tokens: 0 }, "none"]) {
+    endpoints.vendor.answer = (_, response) => json(response, 200, { answers, usage })
+    const { status, charged } = await told(await endpoints.call("/decisions/", question))
+    t.same({ status, charged }, { status: 200, charged: String(estimated / 1000) }, JSON.stringify(usage))
+  }
+})
+
 t.test("questions that cannot be asked are refused with their place, before any vendor is called", async t => {
   const endpoints = await open(t)
   const ask = async (body: object) => told(await endpoints.call("/decisions/", body))

@@ -66,6 +66,31 @@ t.test(
   },
 )
 
+t.test("a card by characters charges what was sent, whatever the vendor reports", async t => {
+  const price = { characters: "1 per characters" }
+  const endpoints = await openEndpoints(t, { letters: modelOf("embedding", "openai", { price }) })
+  const charge = async (input: unknown, usage?: object) => {
+    const data = [{ object: "embedding", index: 0, embedding: [1] }]
+    endpoints.vendor.answer = (_, response) => json(response, 200, { object: "list", data, usage })
+    return (await endpoints.call("/embeddings/", { model: "letters", input })).headers.get("x-credits-charged")
+  }
+  t.equal(await charge("hello"), "5")
+  t.equal(await charge(["hello", "you"], { prompt_tokens: 3, total_tokens: 3 }), "8")
+  t.equal(await charge([1, 2, 3]), "12", "a token counts as four")
+  t.equal(await charge([[1], [2, 3]]), "12")
+  t.notMatch(await endpoints.metrics(), /usage_unpriced_total\{/)
+  t.equal((await endpoints.call("/embeddings/", { model: "letters", input: "x".repeat(2000) })).status, 402)
+})
+
+t.test("a card by tokens charges the estimate where the vendor tells only its cost", async t => {
+  const endpoints = await openEndpoints(t, { vectors: modelOf("embedding", "openai") })
+  const data = [{ object: "embedding", index: 0, embedding: [1] }]
+  endpoints.vendor.answer = (_, response) =>
+    json(response, 200, { object: "list", data, usage: { cost_in_usd_ticks: 10_000_000_000 } })
+  const response = await endpoints.call("/embeddings/", { model: "vectors", input: "hello" })
+  t.equal(response.headers.get("x-credits-charged"), String(Math.ceil("vectorshello".length / 3) / 1000))
+})
+
 t.test("vectors survive base64 as 32-bit floats", async t => {
   const vector = fc.array(fc.float({ noNaN: true }), { maxLength: 64 })
   fc.assert(fc.property(vector, numbers => t.same(floatsOf(base64Of(numbers)), numbers)))

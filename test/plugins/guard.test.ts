@@ -59,6 +59,22 @@ t.test("a guard LLM is asked by chat, and its codes become categories", async t 
   t.equal(await endpoints.spent(), 2 * (10 * 1000 + 20 * 2000))
 })
 
+t.test("a card by tokens charges the estimate where the vendor counts nothing", async t => {
+  const words = modelOf("guard", "openai")
+  const endpoints = await openEndpoints(t, { words, llama: { ...words, capabilities: ["chat"] } })
+  const estimated = (model: string) => Math.ceil(Buffer.byteLength(`${model}bad words`) / 3)
+  const ask = async (model: string) =>
+    (await told(await endpoints.call("/guard/", { model, input: "bad words" }))).charged
+  const results = [{ flagged: true, categories: {}, category_scores: {} }]
+  endpoints.vendor.answer = (_, response) => json(response, 200, { results })
+  t.equal(await ask("words"), String(estimated("words") / 1000))
+  endpoints.vendor.answer = (_, response) => json(response, 200, { ...saying("safe"), usage: undefined })
+  t.equal(await ask("llama"), String(estimated("llama") / 1000))
+  const cached = { prompt_tokens: 9, completion_tokens: 1, prompt_tokens_details: { cached_tokens: 9 } }
+  endpoints.vendor.answer = (_, response) => json(response, 200, { ...saying("safe"), usage: cached })
+  t.equal(await ask("llama"), "0.009", "what came from a cache is not estimated again")
+})
+
 t.test("the words of a verdict", async t => {
   const flags = (text: string) => {
     const { flagged, categories } = verdictOf(text)

@@ -81,6 +81,54 @@ t.test("each recorded answer has one shape for all clients and is charged by its
   }
 })
 
+t.test(
+  "a card by documents or by tokens charges what the request tells where the vendor tells nothing of it",
+  async t => {
+    const cards = {
+      "by-document": { documents: "10 per 1K documents" },
+      "by-token": { input: "1000 per 1M tokens" },
+      "by-both": { documents: "10 per 1K documents", input: "1000 per 1M tokens" },
+    }
+    const priced = Object.entries(cards).flatMap(([name, price]) =>
+      ["cohere", "voyage"].map(vendor => [`${vendor}-${name}`, modelOf("rerank", vendor, { price })] as const),
+    )
+    const endpoints = await openEndpoints(t, Object.fromEntries(priced))
+    const results = [{ index: 0, relevance_score: 0.5 }]
+    const ask = async (model: string, reported: object) => {
+      endpoints.vendor.answer = (_, response) => json(response, 200, { results, data: results, ...reported })
+      const { charged, usage } = await told(await endpoints.call("/rerank/", { model, ...question }))
+      return { charged: Number(charged), usage }
+    }
+    const units = { meta: { billed_units: { search_units: 1 } } }
+    const tokens = { usage: { total_tokens: 12 } }
+    // The model's name is a text of the body too.
+    const estimated = (model: string) =>
+      Math.ceil(Buffer.byteLength([model, question.query, ...documents].join("")) / 3)
+    for (const reported of [units, {}]) {
+      const [name, both] = ["cohere-by-token", "cohere-by-both"]
+      t.same(await ask("cohere-by-document", reported), { charged: 0.06, usage: { total_tokens: 0 } })
+      t.same(await ask(name, reported), { charged: estimated(name) / 1000, usage: { total_tokens: estimated(name) } })
+      t.match(await ask(both, reported), { charged: (60 + estimated(both)) / 1000 })
+    }
+    t.same(await ask("voyage-by-document", tokens), { charged: 0.06, usage: { total_tokens: 12 } })
+    t.match(await ask("voyage-by-token", tokens), { charged: 0.012 })
+    t.match(await ask("voyage-by-both", tokens), { charged: 0.072 })
+    t.notMatch(await endpoints.metrics(), /usage_unpriced_total\{/, "a price by the piece pays for the tokens")
+  },
+)
+
+t.test("an empty wallet ranks nothing, whatever the card counts", async t => {
+  const price = { documents: "200 per documents" }
+  const endpoints = await openEndpoints(t, { dear: modelOf("rerank", "cohere", { price }) })
+  endpoints.vendor.answer = (_, response) => json(response, 200, { results: [{ index: 0, relevance_score: 0.5 }] })
+  const ask = async (count: number) =>
+    told(await endpoints.call("/rerank/", { model: "dear", query: "q", documents: documents.slice(0, count) }))
+  t.match(await ask(6), { status: 402 })
+  t.match(await ask(5), { status: 200, charged: "1000" })
+  t.match(await ask(1), { status: 402 })
+  t.equal(endpoints.vendor.received.length, 1)
+})
+
 t.test("each vendor is asked in its own words, for no more than there is", async t => {
   const endpoints = await open(t)
   const ask = async (model: string, more: object) => {
@@ -186,7 +234,7 @@ t.test("results come best first, each document at most once, never more than ask
     fc.property(sent, fc.infiniteStream(fc.double({ noNaN: true })), ([texts, top_n, indexes], scores) => {
       const results = indexes.map(index => ({ index, relevance_score: scores.next().value as number }))
       const request = requestOf({ query: "q", documents: texts, top_n })
-      const answer = answerOf({ results }, request, { id: "r", withTexts: true })
+      const answer = answerOf({ results }, request, { id: "r", tokens: 0, withTexts: true })
       const told = answer.results.map(result => result.relevance_score)
       t.ok(
         answer.results.length === Math.min(top_n, indexes.length) &&

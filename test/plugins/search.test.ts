@@ -87,6 +87,18 @@ t.test("a stream that tells no cost costs a request; one that dies before its co
   t.equal(await endpoints.spent(), 10_000_000)
 })
 
+t.test("an empty wallet is refused where only the vendor will say what the call cost", async t => {
+  const endpoints = await openEndpoints(t, {
+    "exa-search": { ...models["exa-search"]!, price: { vendor_cost: "1000 per dollar" } },
+  })
+  endpoints.vendor.answer = (_, response) => json(response, 200, { results: [], costDollars: { total: 1 } })
+  const search = async () => told(await endpoints.call("/exa/search/", { query: "q" }))
+  t.match(await search(), { status: 200, charged: "1000" })
+  t.match(await search(), { status: 402, charged: null })
+  t.equal(endpoints.vendor.received.length, 1)
+  t.equal(await endpoints.spent(), 1_000_000_000)
+})
+
 t.test("the client's faults pass as they are; ours become 502 and tell nothing; neither costs anything", async t => {
   const ask = async (status: number, body: object) => {
     const endpoints = await open(t)

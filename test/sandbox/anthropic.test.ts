@@ -1,6 +1,7 @@
 import Anthropic from "@anthropic-ai/sdk"
 import t, { type Test } from "tap"
 import { inputTokens } from "../../plugins/sandbox/tokens.ts"
+import { openSandboxed } from "../fixtures/endpoints.ts"
 import { collect, openSandbox, refusalOf } from "./helpers.ts"
 
 const open = async (t: Test): Promise<Anthropic> => {
@@ -121,6 +122,32 @@ t.test("a marked prefix is written to the cache once and read from then on", asy
   t.equal(hour.cache_creation?.ephemeral_1h_input_tokens, hour.cache_creation_input_tokens)
 })
 
+t.test("the speed that was asked for is told back, and charged as its tier", async t => {
+  const target = { vendor: "anthropic", model }
+  const price = {
+    input: "0 per 1M tokens",
+    output: "1000 per 1M tokens",
+    when: [{ if: { service_tier: "fast" }, times: 6 }],
+  }
+  const gateway = await openSandboxed(
+    t,
+    { claude: { type: "llm", family: "anthropic", targets: [target], price } },
+    { anthropic: { origin: "https://anthropic.invalid", secrets: [] } },
+  )
+  const spent: number[] = []
+  for (const more of [{}, { speed: "standard" }, { speed: "fast" }, { speed: "fast", stream: true }]) {
+    const request = { model: "claude", max_tokens: 100, messages: ask("Say yes"), ...more }
+    const answer = await gateway.call("/vendor-a/v1/messages", request)
+    t.equal(answer.status, 200)
+    const speed = /"speed":"(\w+)"/.exec(await answer.text())?.[1]
+    t.equal(speed, "speed" in more ? more.speed : undefined)
+    spent.push((await gateway.balance()).spent)
+  }
+  const [plain = 0] = spent
+  t.ok(plain > 0)
+  t.same(spent, [plain, 2 * plain, 8 * plain, 14 * plain])
+})
+
 t.test("tokens are counted without an answer", async t => {
   const client = await open(t)
   const messages = ask("Count these words")
@@ -151,6 +178,16 @@ t.test("what the vendor refuses is refused in its envelope", async t => {
     await post({ ...good, thinking: { type: "enabled", budget_tokens: 5 } }),
     refused(400, "invalid_request_error"),
   )
+  for (const budget_tokens of [{ toString: 1 }, "2000", 2000.5, null, undefined, [2000], true]) {
+    t.match(
+      await post({ ...good, max_tokens: 4000, thinking: { type: "enabled", budget_tokens } }),
+      refused(400, "invalid_request_error"),
+      JSON.stringify(budget_tokens),
+    )
+  }
+  for (const speed of ["faster", { toString: 1 }, 1]) {
+    t.match(await post({ ...good, speed }), refused(400, "invalid_request_error"), JSON.stringify(speed))
+  }
   t.match(await post("{"), refused(400, "invalid_request_error"))
   t.match(await post("[]"), refused(400, "invalid_request_error"))
   const client = new Anthropic({ apiKey: "sandbox", baseURL: origin, maxRetries: 0 })

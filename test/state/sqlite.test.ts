@@ -153,6 +153,18 @@ t.test("a write that fails is rejected alone, with what it changed in memory tak
     (await store.accounts.entries(alice, { after: 0, limit: 9 })).map(({ id }) => id),
     ["g", "good-1", "good-2"],
   )
+  await store.accounts.release("bad", alice)
+  t.same(await store.accounts.hold(holdOf("bad", 100)), { state: "held", micros: 100 }, "it was not settled")
+})
+
+t.test("the last settled calls of a member are remembered, and no more", async t => {
+  const { accounts } = await open(t, {})
+  await accounts.grant("g", alice, 1_000, "gift")
+  const ids = Array.from({ length: 17 }, (_, at) => `call-${at}`)
+  for (const id of ids) await accounts.settle(chargeOf(id, 1))
+  const held = async (id: string) => (await accounts.hold(holdOf(id, 5))) as { readonly micros?: number }
+  for (const id of ids.slice(1)) t.match(await held(id), { micros: 0 }, id)
+  t.match(await held("call-0"), { micros: 5 })
 })
 
 t.test("a group that cannot commit is rejected as a whole, and the store says when it is back", async t => {

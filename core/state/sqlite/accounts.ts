@@ -71,6 +71,7 @@ export class SqliteAccounts implements Accounts {
     const holds = this.#holds.of(member)
     const open = holds.find(id)
     if (open !== undefined) return { state: "held", micros: open.micros }
+    if (holds.isSettled(id)) return { state: "held", micros: 0 }
     const { available } = this.#balance(member, holds)
     if (available < least) return { state: "exhausted" }
     if (request.reservations !== undefined) {
@@ -184,6 +185,8 @@ export class SqliteAccounts implements Accounts {
     const added = this.#book.append(account, row)
     this.#end(id, holds) // also for a repeated id: whatever stands under it must not stay held
     if (!added) return this.#repeated(account.id, id)
+    holds.settle(id)
+    this.#groups.undo(() => holds.unsettle(id))
     account.spent += charged
     this.#book.addUsage(account, usageKey(this.#day(at), detail), quantities(charged, detail.usage))
     return { charged, shortfall, repeated: false }

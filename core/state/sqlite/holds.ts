@@ -13,10 +13,15 @@ export interface OpenHold extends Listed {
 /** So many holds are looked through; more of one member get a table. */
 const crowd = 16
 
+/** So many settled calls of one member are remembered, until a sweep finds the member idle: a late repeat comes at once. */
+const remembered = 16
+
 /** The open holds of one member: mostly none or one, which a glance finds sooner than a table. */
 export class MemberHolds {
   readonly #open = new Roster<OpenHold>()
   #byId: Map<string, OpenHold> | undefined
+  readonly #settled: string[] = []
+  #nextSettled = 0
   total = 0
 
   get open(): Iterable<OpenHold> {
@@ -47,6 +52,22 @@ export class MemberHolds {
     if (this.isEmpty) this.#byId = undefined
     else this.#byId?.delete(id)
     return hold
+  }
+
+  /** Its charge was written, in place of the oldest that is remembered. */
+  settle(id: string): void {
+    this.#settled[this.#nextSettled] = id
+    this.#nextSettled = (this.#nextSettled + 1) % remembered
+  }
+
+  /** Its charge was taken back. */
+  unsettle(id: string): void {
+    const place = this.#settled.indexOf(id)
+    if (place >= 0) this.#settled[place] = ""
+  }
+
+  isSettled(id: string): boolean {
+    return this.#settled.includes(id)
   }
 }
 
