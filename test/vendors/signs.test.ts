@@ -5,7 +5,6 @@ import type { Adapter, Api, EventSign } from "../../core/index.ts"
 import anthropic from "../../plugins/vendors/anthropic/index.ts"
 import google from "../../plugins/vendors/google/index.ts"
 import openai from "../../plugins/vendors/openai/index.ts"
-import { responsesFaultBody } from "../../plugins/vendors/openai/responses.ts"
 import { eventsOf } from "../fixtures/metering.ts"
 import { recorded, recordedFiles } from "../fixtures/recorded.ts"
 
@@ -76,46 +75,6 @@ t.test("bug 38: a fault in the first events of a 200 is found before any content
     "neutral",
     "fault account 429",
   ])
-})
-
-t.test("an event that failed a stream before its content becomes the error body that the SDKs read", async t => {
-  const own = { rate: "The model is in high demand; try again later", server: "The model's vendor failed to answer" }
-  const refused = { message: "m", type: "invalid_request_error", code: "invalid_prompt", param: null }
-  const bodies: readonly (readonly [event: unknown, error: object])[] = [
-    [{ type: "response.failed", response: { error: { code: "invalid_prompt", message: "m" } } }, refused],
-    [{ type: "error", code: "invalid_prompt", message: "m", param: null }, refused],
-    [
-      { type: "error", error: { ...refused, param: "input" } },
-      { ...refused, param: "input" },
-    ],
-    [
-      {
-        type: "response.failed",
-        response: { error: { code: "rate_limit_exceeded", message: "org-A1b2C3d4 is slow" } },
-      },
-      { message: own.rate, type: "rate_limit_error", code: "rate_limit_exceeded", param: null },
-    ],
-    [
-      { type: "error", error: { type: "insufficient_quota", code: "insufficient_quota", message: "your plan" } },
-      { message: "The model is not available at the moment", type: "server_error", code: null, param: null },
-    ],
-    [
-      { type: "response.failed", response: { error: null } },
-      { message: own.server, type: "server_error", code: null, param: null },
-    ],
-    [
-      { type: "error", code: "a text, not a word", message: 7, param: {} },
-      { message: own.server, type: "server_error", code: null, param: null },
-    ],
-  ]
-  for (const [event, error] of bodies) {
-    t.same(responsesFaultBody(Buffer.from(JSON.stringify(event))), { error }, JSON.stringify(event))
-  }
-  const { error } = responsesFaultBody(Buffer.from("{broken"))
-  t.match(error, { message: own.server, type: "server_error" })
-  fc.assert(
-    fc.property(fc.jsonValue(), json => responsesFaultBody(Buffer.from(JSON.stringify(json))).error.message !== ""),
-  )
 })
 
 t.test("nothing is content before the vendor has written something", async t => {

@@ -99,12 +99,6 @@ export const eventFault = (event: Json): Fault => {
   })
 }
 
-/** The vendor's own word for the error inside an event: short, and never a text. */
-export const eventCode = (event: Json): string | undefined => {
-  const { code } = toldBy(event)
-  return code !== undefined && /^[a-z0-9_.-]{1,64}$/i.test(code) ? code : undefined
-}
-
 /** A word may only tell more than the status does. */
 const refines = (word: Fault["kind"] | undefined, byStatus: Fault["kind"]): word is Fault["kind"] =>
   byStatus === "invalid" && (word === "content_policy" || word === "not_found")

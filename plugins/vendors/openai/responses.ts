@@ -1,9 +1,9 @@
 /** Meters the Responses API. Usage comes once, in the event that ends the stream. */
 
-import type { EventSign, FaultKind, StreamEvent, Usage, UsageReader, UsageReport } from "../../../core/index.ts"
+import type { EventSign, StreamEvent, Usage, UsageReader, UsageReport } from "../../../core/index.ts"
 import { compact, count, plus, Surprises } from "../common/counts.ts"
 import { isDone, type Json, list, parse, record, text, textBytes } from "../common/json.ts"
-import { eventCode, eventFault } from "./faults.ts"
+import { eventFault } from "./faults.ts"
 import { tokensOf } from "./usage.ts"
 
 /** Events with the whole response object in them; `in_progress` repeats what `created` said. */
@@ -134,29 +134,4 @@ export const responsesSign = (event: StreamEvent): EventSign => {
   if (beforeContent.has(type)) return { sign: "neutral" }
   const failed = type === "error" || type === "response.failed" || (type === "" && parsed.error !== undefined)
   return failed ? { sign: "fault", fault: eventFault(parsed) } : { sign: "content" }
-}
-
-/** The words of this wire's error envelope, by what the fault means. */
-const errorTypes: Readonly<Record<FaultKind, string>> = {
-  account: "server_error",
-  invalid: "invalid_request_error",
-  not_found: "invalid_request_error",
-  too_large: "invalid_request_error",
-  content_policy: "invalid_request_error",
-  rate_limited: "rate_limit_error",
-  overloaded: "server_error",
-  server: "server_error",
-  timeout: "server_error",
-}
-
-/**
- * The body of an HTTP error, as the SDKs read it, for an event that failed a stream before its first content.
- *
- * @param data the event's JSON: `{type: "error", ...}` with its fields flat or nested, or `{response: {error}}`
- */
-export const responsesFaultBody = (data: Buffer) => {
-  const event = record(parse(data))
-  const { kind, message, param } = eventFault(event)
-  const code = kind === "account" ? undefined : eventCode(event)
-  return { error: { message, type: errorTypes[kind], code: code ?? null, param: param ?? null } }
 }
