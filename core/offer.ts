@@ -68,7 +68,7 @@ export interface Vendor {
   readonly onClientAbort: "drain" | "cancel"
   /** Ids of things stored in the vendor's account may be used by every member. */
   readonly sharedIds: boolean
-  /** Options of the adapter itself, validated by it. */
+  /** Options of the adapter itself, checked by its schema. */
   readonly options: Readonly<Record<string, unknown>>
 }
 

@@ -1,7 +1,7 @@
 /** The contract between the core and its plugins. */
 
 import type { IncomingHttpHeaders } from "node:http"
-import type { PartWords } from "./adapter.ts"
+import type { Adapter, PartWords } from "./adapter.ts"
 import type { ErrorCode } from "./errors.ts"
 import type { Host } from "./host.ts"
 import type { JsonSchema, Model, ModelType, PriceCard, Target, Usage } from "./offer.ts"
@@ -65,6 +65,8 @@ export interface Route {
     readonly family?: string
     /** Also models that say `messages: true`. */
     readonly offered?: (model: Model) => boolean
+    /** Whether a vendor's adapter can serve a model here: checked at load for every target of every model taken. */
+    readonly servedBy?: (adapter: Adapter, model: Model) => boolean
     /** `X` in the message is replaced by the model's name as asked. */
     readonly otherwise: { readonly code: ErrorCode; readonly message: string }
   }

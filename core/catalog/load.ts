@@ -3,7 +3,7 @@
 import { readFile, stat } from "node:fs/promises"
 import { dirname, resolve } from "node:path"
 import { readCatalog } from "./catalog.ts"
-import type { Config, LoadOptions, Position } from "./config.ts"
+import type { Config, LoadOptions, Place } from "./config.ts"
 import { readBasePath, readLimits, readListen, readOps, readStore, readTimezone, readUpstream } from "./deployment.ts"
 import { type Field, required } from "./field.ts"
 import { ConfigError, Problems, problemText } from "./problems.ts"
@@ -101,10 +101,17 @@ const readConfig = (
   }
 }
 
-const placesIn = ({ shape }: Field, key: string): ReadonlyMap<string, Position> => {
-  const field = shape.kind === "map" ? shape.entries.get(key) : undefined
-  return field?.shape.kind === "map" ? new Map([...field.shape.entries].map(([name, { at }]) => [name, at])) : new Map()
+const placesIn = ({ shape }: Field, key: string): ReadonlyMap<string, Place> => {
+  const written = shape.kind === "map" ? shape.entries.get(key)?.shape : undefined
+  return written?.kind === "map"
+    ? new Map([...written.entries].map(([name, field]) => [name, placeOf(field)]))
+    : new Map()
 }
+
+const placeOf = (field: Field): Place => ({
+  at: field.at,
+  problem: (path, message) => field.problemAt(path, message),
+})
 
 /** The keys of gateway.yaml that differ and that a running process cannot change. */
 export const needsRestart = (before: Config, after: Config): string[] =>

@@ -15,6 +15,10 @@ interface Options {
   readonly to_client?: readonly string[]
 }
 
+/** RFC 9110 section 5.1; a trailing `*` in a list of names matches a prefix. */
+const token = "[A-Za-z0-9!#$%&'+.^_`|~-]+"
+const fieldNames = { type: "array", items: { type: "string", pattern: `^${token}[*]?$` } }
+
 const optionsOf = (vendor: Vendor): Options => vendor.options as Options
 
 /** One request is one request, however it answers: what was delivered is charged. */
@@ -67,6 +71,19 @@ export default {
     query: ["*"],
   },
   moreFields,
+  options: {
+    type: "object",
+    additionalProperties: false,
+    properties: {
+      auth: {
+        type: "object",
+        additionalProperties: false,
+        properties: { field: { type: "string", pattern: `^${token}$` }, prefix: { type: "string" } },
+      },
+      to_vendor: fieldNames,
+      to_client: fieldNames,
+    },
+  },
   authorise: (secret, vendor) => {
     const { field = "authorization", prefix = "Bearer " } = optionsOf(vendor).auth ?? {}
     return { [field.toLowerCase()]: `${prefix}${secret.reveal()}` }

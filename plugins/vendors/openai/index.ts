@@ -1,6 +1,7 @@
 /** The OpenAI wire: chat completions, Responses, embeddings, moderations. Many other vendors speak it too. */
 
 import type { Adapter, Api, Dialect } from "../../../core/index.ts"
+import { apiPathOptions } from "../common/answers.ts"
 import { chatSpoke } from "./chat.ts"
 import { ChatMeter, chatSign } from "./chat-meter.ts"
 import { openaiDialect, responsesDialect } from "./dialect.ts"
@@ -17,17 +18,9 @@ import {
 } from "./others.ts"
 import { ResponsesMeter, responsesSign } from "./responses.ts"
 
-const chat: Api = {
-  usage: () => new ChatMeter(),
-  sign: chatSign,
-  parts: { types: { image_url: "image", input_audio: "file", file: "file" } },
-}
+const chat: Api = { usage: () => new ChatMeter(), sign: chatSign }
 
-const responses: Api = {
-  usage: () => new ResponsesMeter(),
-  sign: responsesSign,
-  parts: { types: { input_image: "image", input_audio: "file", input_file: "file" } },
-}
+const responses: Api = { usage: () => new ResponsesMeter(), sign: responsesSign }
 
 /** Registered beside the adapter's own dialect. */
 export const dialects: readonly Dialect[] = [responsesDialect]
@@ -50,6 +43,7 @@ export default {
     ],
     query: [],
   },
+  options: apiPathOptions,
   authorise: secret => ({ authorization: `Bearer ${secret.reveal()}` }),
   apis: { chat, responses, embeddings, rerank, moderations, decisions },
   fault,
