@@ -171,6 +171,7 @@ export class Gateway {
       .child()
       .set(clock.now() / 1000)
     metrics.product("build_info").child(version, this.config.catalog.digest).set(1)
+    makeAlarms(this.#generation, metrics)
   }
 
   async #stop(): Promise<void> {
@@ -218,6 +219,19 @@ export class Gateway {
       },
     })
   }
+}
+
+/** The first event of an alarm must be a rise, so its series stand at zero from the start. */
+const makeAlarms = ({ config, routes, plugins }: Generation, metrics: Process["parts"]["metrics"]): void => {
+  const sold = routes.flatMap(({ route }) => route.fixed ?? [])
+  for (const { name, targets } of [...config.catalog.models.values(), ...sold]) {
+    for (const { vendor } of targets) {
+      metrics.product("usage_missing_total").child(vendor, name)
+      metrics.product("usage_unpriced_total").child(vendor, name)
+    }
+  }
+  for (const plugin of plugins) metrics.product("plugin_errors_total").child(plugin)
+  for (const outcome of ["applied", "refused"]) metrics.product("config_reloads_total").child(outcome)
 }
 
 const within = async (promise: Promise<unknown>, ms: number): Promise<void> => {
