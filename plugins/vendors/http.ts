@@ -21,7 +21,7 @@ const fieldNames = { type: "array", items: { type: "string", pattern: `^${token}
 
 const optionsOf = (vendor: Vendor): Options => vendor.options as Options
 
-/** One request is one request, however it answers: what was delivered is charged. */
+/** One request is one request, whatever comes back. An error answer is passed on, and costs nothing. */
 class RequestMeter implements UsageReader {
   whole(): void {}
   event(): void {}
@@ -32,7 +32,7 @@ class RequestMeter implements UsageReader {
 
 const api: Api = { usage: () => new RequestMeter(), sign: () => ({ sign: "content" }) }
 
-/** Redirections and "not modified" are the client's to read; only credentials and outages are ours. */
+/** "Not modified" is the client's to read; a redirect is not followed, and becomes 400. Credentials and outages are ours. */
 const fault = (status: number): Fault => faultOf({ kind: status < 400 ? "invalid" : kindOf(status), status })
 
 const render = (error: GatewayError) => ({

@@ -395,3 +395,10 @@ t.test("what a running process cannot change is named, and nothing else", async 
   } as typeof other
   t.same(needsRestart(other, turned), ["store"])
 })
+
+t.test("a file that is not there is told with the way to get one", async t => {
+  const folder = await folderWith(t, {})
+  await t.rejects(loadConfig(join(folder, "none.yaml")), {
+    message: /expected a file that can be read at .*none\.yaml; `cp -r node_modules\/tollgate\/config \.` brings one/,
+  })
+})
