@@ -18,3 +18,5 @@ process.exitCode = await runCli(process.argv.slice(2), {
   print: text => process.stdout.write(`${text}\n`),
   complain: text => process.stderr.write(`${text}\n`),
 })
+// What a plugin left running (a timer, a socket) keeps no command that has ended.
+setTimeout(() => process.exit(), 1_000).unref()

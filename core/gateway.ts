@@ -186,7 +186,8 @@ export class Gateway {
     await within(drains.idle(), Math.max(0, left()))
     drains.cancelAll()
     await drains.idle()
-    await within(Promise.all([this.#reloading, this.#generation.retire()]), Math.max(lastWordMs, left()))
+    const ended = await within(Promise.all([this.#reloading, this.#generation.retire()]), Math.max(lastWordMs, left()))
+    if (!ended) this.parts.log.warn({}, "stopped before a reload or the plugins had ended")
     await this.#process.close()
     await this.#ops.close()
   }
@@ -234,13 +235,15 @@ const makeAlarms = ({ config, routes, plugins }: Generation, metrics: Process["p
   for (const outcome of ["applied", "refused"]) metrics.product("config_reloads_total").child(outcome)
 }
 
-const within = async (promise: Promise<unknown>, ms: number): Promise<void> => {
+/** Whether it ended in time. */
+const within = async (promise: Promise<unknown>, ms: number): Promise<boolean> => {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>(resolve => {
-    timer = setTimeout(resolve, ms)
+  const late = new Promise<boolean>(resolve => {
+    timer = setTimeout(resolve, ms, false)
   })
-  await Promise.race([promise, late])
+  const ended = await Promise.race([promise.then(() => true), late])
   clearTimeout(timer)
+  return ended
 }
 
 const urlOf = ({ address, family, port }: { address: string; family: string; port: number }): string =>

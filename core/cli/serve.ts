@@ -10,9 +10,6 @@ import { giveBackMemory } from "./trim.ts"
 /** When nothing of the start is referred to any more. */
 const settledMs = 300
 
-/** What a plugin left running (a timer, a socket) does not keep a gateway that has stopped. */
-const leftoversMs = 1_000
-
 export const serveCommands: readonly Command[] = [
   {
     name: "serve",
@@ -39,7 +36,6 @@ async function serve(input: Input): Promise<Answer> {
   }
   input.terminal.print(input.json ? JSON.stringify(ready) : welcome(ready))
   const code = await ended
-  setTimeout(() => process.exit(code), leftoversMs).unref()
   return { data: { stopped: true, code }, text: "tollgate: stopped", code }
 }
 

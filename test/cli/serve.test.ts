@@ -186,6 +186,7 @@ t.test("`check` ends, and says why, when a plugin's setup does not", async t => 
   const words = ["check", "--config", join(folder, "gateway.yaml")]
   const child = spawn(process.execPath, [join(root, "core", "cli.ts"), ...words], {
     stdio: ["ignore", "ignore", "pipe"],
+    env: { PATH: process.env.PATH },
   })
   let errors = ""
   child.stderr.on("data", chunk => {

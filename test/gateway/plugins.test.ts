@@ -75,6 +75,7 @@ t.test("a gateway that is told to stop waits neither for a setup nor for a teard
   const reload = gateway.reload({})
   await gateway.close()
   t.equal(await Promise.race([reload, "under way"]), "under way")
+  t.ok(gateway.lines.some(({ msg }) => msg === "stopped before a reload or the plugins had ended"))
 })
 
 t.test("a teardown that throws or hangs is logged by its plugin's name, and the others run", async t => {
