@@ -1,7 +1,7 @@
 /** The contract of a vendor adapter: pure functions over plain data. No clock, no socket, no state between calls. */
 
 import type { ErrorCode, GatewayError } from "./errors.ts"
-import type { Model, Rules, Secret, Target, Usage, Vendor } from "./offer.ts"
+import type { JsonSchema, Model, Rules, Secret, Target, Usage, Vendor } from "./offer.ts"
 
 /** One event of a stream: an SSE event, or one element of a streamed JSON array (then without `type`). */
 export interface StreamEvent {
@@ -70,8 +70,6 @@ export type EventSign = { readonly sign: "content" | "neutral" } | { readonly si
 export interface Api {
   usage(): UsageReader
   sign(event: StreamEvent): EventSign
-  /** Words by which a request's content parts are known, for the estimate of a hold. */
-  readonly parts?: PartWords
   /** False: metered by nothing (token counting, lists); no hold, no usage expected. */
   readonly metered?: false
 }
@@ -214,6 +212,8 @@ export interface Adapter {
   readonly name: string
   readonly dialect: Dialect
   readonly fields: AllowedFields
+  /** What `vendors.<name>.options` may hold; without a schema, nothing. Checked at load, no defaults are filled in. */
+  readonly options?: JsonSchema
   /** What a vendor's `options` allow beside them. */
   readonly moreFields?: (vendor: Vendor) => Partial<AllowedFields>
   /** Header fields that authorise a call. Added last, for the configured origin only. */

@@ -10,9 +10,13 @@ const { enableCompileCache } = await import("node:module")
 enableCompileCache()
 // A reader that left (`| head`) is no failure: what is done goes on, in silence.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
+// While the rest is read, nobody can reload yet, and the signal that asks for it must not end the process.
+if (process.argv[2] === "serve") process.on("SIGHUP", () => {})
 const { runCli } = await import("./cli/program.ts")
 process.exitCode = await runCli(process.argv.slice(2), {
   env: process.env,
   print: text => process.stdout.write(`${text}\n`),
   complain: text => process.stderr.write(`${text}\n`),
 })
+// What a plugin left running (a timer, a socket) keeps no command that has ended.
+setTimeout(() => process.exit(), 1_000).unref()

@@ -17,6 +17,7 @@ export interface Explanation {
   readonly bounds: readonly { readonly plugin: string; readonly text: string }[]
   /** The plugins that the call passes, outermost first. */
   readonly chain: readonly string[]
+  /** As asked for, or what the route itself sells. */
   readonly model?: string
   /** Whether this route serves the model. */
   readonly taken?: boolean
@@ -40,7 +41,7 @@ export interface ExplainQuestion {
   readonly model?: string
 }
 
-/** @throws Error in words when no route takes the call, or the catalog does not know the model */
+/** @throws Error in words when no route takes the call, the catalog does not know the model, or it is left out */
 export const explainCall = (config: Config, question: ExplainQuestion): Promise<Explanation> =>
   withGeneration(config, generation => explain(generation, question))
 
@@ -72,6 +73,7 @@ const explain = ({ match, config, routes }: Generation, { method, path, model }:
   if (found === undefined) throw new Error(`no route takes ${full}`)
   if ("allow" in found) throw new Error(`${full} takes ${found.allow.join(", ")}, not ${method}`)
   const { route, chain, bounds } = found.route
+  const asked = route.fixed ?? (model === undefined ? undefined : modelNamed(config, model))
   return {
     route: `${route.method} ${config.basePath}${route.path}`,
     dialect: route.dialect,
@@ -79,17 +81,25 @@ const explain = ({ match, config, routes }: Generation, { method, path, model }:
     charge: route.charge,
     bounds,
     chain,
-    ...(model === undefined
+    ...(asked === undefined
       ? { takenBy: [], targets: [], price: [] }
-      : explainModel(config, modelNamed(config, model), { here: route, all: routes.map(one => one.route) })),
+      : explainModel(config, asked, { here: route, all: routes.map(one => one.route) })),
   }
 }
 
 const modelNamed = ({ catalog }: Config, name: string): Model => {
   const model = catalog.find(name)
-  if (model === undefined) throw new Error(`the catalog has no model ${name}`)
-  return model
+  if (model !== undefined) return model
+  const { vendors, models } = catalog.left
+  const left = [...models].find(([current, { aliases }]) => current === name || aliases.includes(name))?.[1]
+  if (left === undefined) throw new Error(`the catalog has no model ${name}`)
+  const why = left.vendors.map(vendor => `${vendor} (${unsetText(vendors.get(vendor) ?? [])})`).join(", ")
+  throw new Error(`${name} is left out, with its vendors: ${why}`)
 }
+
+/** `A is not set`, `A, B are not set`. */
+export const unsetText = (variables: readonly string[]): string =>
+  `${variables.join(", ")} ${variables.length === 1 ? "is" : "are"} not set`
 
 type OfModel = Required<Pick<Explanation, "model" | "taken" | "takenBy" | "targets" | "price">>
 
@@ -108,9 +118,10 @@ const explainModel = (
   price: priceLines(catalog.card(model, undefined)),
 })
 
-/** A route that accepts no models has no use for one. */
+/** A route that accepts no models has no use for one, but for what it sells itself. */
 const serves = (route: Route, model: Model): boolean =>
-  model.offered && route.accepts !== undefined && takesModel(route, model) && !isKeptForFamily(route, model)
+  route.fixed === model ||
+  (model.offered && route.accepts !== undefined && takesModel(route, model) && !isKeptForFamily(route, model))
 
 const priceLines = (card: PriceCard | undefined): Explanation["price"] =>
   card === undefined ? [] : [...card.lines.map(lineOf), ...card.when.flatMap(rowLines)]

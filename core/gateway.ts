@@ -17,6 +17,8 @@ export interface GatewayOptions extends ProcessOptions, LoadOptions {
 
 /** Unless a step says less; more than every limit of the product would only cost memory. */
 const bodyMaxBytes = 25 * 1024 * 1024
+/** When the calls took all the time there was, plugins still have this much to write down what they keep. */
+const lastWordMs = 1_000
 /** What a request line may call itself and still be a label. */
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 
@@ -124,7 +126,12 @@ export class Gateway {
       const next = await this.#reread()
       const restart = needsRestart(this.config, next)
       if (restart.length > 0) throw new ConfigError(restart.map(key => `${next.file}: ${key} needs a restart`))
-      this.#swap(await buildGeneration(next, this.parts))
+      const generation = await buildGeneration(next, this.parts)
+      if (this.#draining) {
+        await generation.retire()
+        throw new Error("the gateway is stopping")
+      }
+      this.#swap(generation)
       this.#stopBootstrap()
       this.#stopBootstrap = await bootstrap(next.bootstrap, store, clock, log)
       told.child("applied").add()
@@ -164,21 +171,23 @@ export class Gateway {
       .child()
       .set(clock.now() / 1000)
     metrics.product("build_info").child(version, this.config.catalog.digest).set(1)
+    makeAlarms(this.#generation, metrics)
   }
 
   async #stop(): Promise<void> {
     const { drains } = this.#process
     const { shutdownMs } = this.config
+    const began = performance.now()
+    const left = (): number => shutdownMs - (performance.now() - began)
     this.#draining = true
     this.#unwatch()
     this.#stopBootstrap()
-    await this.#reloading
-    const began = performance.now()
     await this.#server.drain(shutdownMs)
-    await within(drains.idle(), Math.max(0, shutdownMs - (performance.now() - began)))
+    await within(drains.idle(), Math.max(0, left()))
     drains.cancelAll()
     await drains.idle()
-    await this.#generation.retire()
+    const ended = await within(Promise.all([this.#reloading, this.#generation.retire()]), Math.max(lastWordMs, left()))
+    if (!ended) this.parts.log.warn({}, "stopped before a reload or the plugins had ended")
     await this.#process.close()
     await this.#ops.close()
   }
@@ -213,13 +222,28 @@ export class Gateway {
   }
 }
 
-const within = async (promise: Promise<void>, ms: number): Promise<void> => {
+/** The first event of an alarm must be a rise, so its series stand at zero from the start. */
+const makeAlarms = ({ config, routes, plugins }: Generation, metrics: Process["parts"]["metrics"]): void => {
+  const sold = routes.flatMap(({ route }) => route.fixed ?? [])
+  for (const { name, targets } of [...config.catalog.models.values(), ...sold]) {
+    for (const { vendor } of targets) {
+      metrics.product("usage_missing_total").child(vendor, name)
+      metrics.product("usage_unpriced_total").child(vendor, name)
+    }
+  }
+  for (const plugin of plugins) metrics.product("plugin_errors_total").child(plugin)
+  for (const outcome of ["applied", "refused"]) metrics.product("config_reloads_total").child(outcome)
+}
+
+/** Whether it ended in time. */
+const within = async (promise: Promise<unknown>, ms: number): Promise<boolean> => {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>(resolve => {
-    timer = setTimeout(resolve, ms)
+  const late = new Promise<boolean>(resolve => {
+    timer = setTimeout(resolve, ms, false)
   })
-  await Promise.race([promise, late])
+  const ended = await Promise.race([promise.then(() => true), late])
   clearTimeout(timer)
+  return ended
 }
 
 const urlOf = ({ address, family, port }: { address: string; family: string; port: number }): string =>

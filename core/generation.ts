@@ -1,13 +1,12 @@
 /** One generation: the routes, chains and adapters of one configuration, swapped whole and torn down after its last call. */
 
 import type { Adapter, Dialect } from "./adapter.ts"
-import type { Config, PluginLine, Position } from "./catalog/load.ts"
-import { ConfigError, problemText } from "./catalog/load.ts"
+import { adapterFault, checkModels, checkVendors, type LoadedAdapters, loadAdapters } from "./adapters.ts"
+import type { Config } from "./catalog/load.ts"
+import { ConfigError } from "./catalog/load.ts"
 import { price } from "./catalog/price.ts"
-import { compileSchema, type Problem } from "./catalog/schema.ts"
 import { sandboxSecret } from "./catalog/secret.ts"
-import { GatewayError } from "./errors.ts"
-import { bodyOf, rawBody, type ScannedBody, scanOptionsOf } from "./http/body.ts"
+import { type ErrorCode, type ErrorOptions, errorTable, GatewayError } from "./errors.ts"
 import { Exchange, type ExchangeContext, type VendorTable } from "./http/exchange.ts"
 import { compileFields, type FieldFilter } from "./http/fields.ts"
 import { ChainError, type CompiledRoute, compileRoute, type NamedStep } from "./http/pipeline.ts"
@@ -15,11 +14,13 @@ import { plain } from "./http/plain.ts"
 import { createRouter, type RouteError } from "./http/router.ts"
 import type { Site } from "./http/serving.ts"
 import { runTunnel } from "./http/tunnel.ts"
-import { type AnyPlugin, type LoadedAdapters, loadAdapters, loadPlugins, type ReadyPlugin } from "./loader.ts"
+import { type AnyPlugin, loadPlugins, type ReadyPlugin } from "./loader.ts"
 import type { ChildLog } from "./observe/log.ts"
 import type { MetricsHub } from "./observe/metrics.ts"
-import type { JsonSchema, Secret, Vendor } from "./offer.ts"
-import type { Body, Clock, Host, Ledger, Route, Teardown } from "./plugin.ts"
+import type { Secret, Vendor } from "./offer.ts"
+import type { Clock, Host, Ledger, Route, Step } from "./plugin.ts"
+import { queryCheckOf, readBodyOf } from "./route-body.ts"
+import { Setups } from "./setups.ts"
 import type { Store } from "./state/store.ts"
 
 /** What belongs to the process and outlives every generation. */
@@ -42,6 +43,8 @@ export interface Generation extends Site {
   readonly config: Config
   readonly routes: readonly CompiledRoute[]
   readonly vendors: ReadonlyMap<string, Vendor>
+  /** The names of all plugins. */
+  readonly plugins: ReadonlySet<string>
   /** Tears the plugins down after the last call. */
   retire(): Promise<void>
 }
@@ -54,45 +57,61 @@ export const buildGeneration = async (config: Config, parts: ProcessParts): Prom
     for (const plugin of plugins) await assembly.add(plugin)
     return assembly.finish()
   } catch (error) {
-    await assembly.tearDown()
+    await assembly.setups.tearDown()
     throw error
   }
 }
 
+/** A step, and who brought it. */
+interface OwnStep extends NamedStep {
+  readonly owner: ReadyPlugin
+}
+
+interface OwnRoute {
+  readonly owner: ReadyPlugin
+  readonly route: Route
+}
+
 class Assembly {
+  readonly setups: Setups
   readonly #config: Config
   readonly #parts: ProcessParts
+  readonly #loaded: LoadedAdapters
   readonly #adapters: Map<string, Adapter>
   readonly #dialects = new Map<string, Dialect>([[plain.name, plain]])
   readonly #vendors: ReadonlyMap<string, Vendor>
-  /** Where the configuration names each plugin. */
-  readonly #lines = new Map<string, PluginLine>()
-  readonly #steps: NamedStep[] = []
-  readonly #routes: { readonly plugin: string; readonly route: Route }[] = []
-  readonly #teardowns: Teardown[] = []
+  readonly #plugins = new Set<string>()
+  readonly #steps: OwnStep[] = []
+  readonly #routes: OwnRoute[] = []
 
   constructor(config: Config, parts: ProcessParts, adapters: LoadedAdapters) {
+    this.setups = new Setups({ clock: parts.clock, log: parts.log, stepMs: config.limits.stepMs })
     this.#config = config
     this.#parts = parts
+    this.#loaded = adapters
     this.#adapters = new Map(adapters.byName)
     for (const dialect of adapters.dialects) this.#dialects.set(dialect.name, dialect)
     this.#vendors = withOrigin(config.vendors, parts.sandboxOrigin)
   }
 
   async add(plugin: ReadyPlugin): Promise<void> {
-    if (plugin.line !== undefined) this.#lines.set(plugin.name, plugin.line)
-    const teardown = await plugin.setup(this.#hostOf(plugin))
-    if (teardown !== undefined) this.#teardowns.push(teardown)
+    this.#plugins.add(plugin.name)
+    await this.setups.add(plugin, this.#hostOf(plugin))
   }
 
   finish(): Generation {
+    checkVendors(this.#config, this.#adapters, this.#loaded)
     const table = this.#vendorTable()
-    const routes = this.#routes.map(({ plugin, route }) => {
+    for (const { owner, route } of this.#routes) {
       if (!this.#dialects.has(route.dialect))
-        throw this.#problem(plugin, `${route.path} of plugin ${plugin}: no dialect is called "${route.dialect}"`)
-      this.#checkWire(route)
-      return this.#compile(route, plugin, table)
-    })
+        throw problem(owner, `${route.path} of plugin ${owner.name}: no dialect is called "${route.dialect}"`)
+    }
+    checkModels(
+      this.#config,
+      this.#routes.map(({ route }) => route),
+      vendor => this.#adapterOf(vendor),
+    )
+    const routes = this.#routes.map(one => this.#compile(one, table))
     const plainRoutes = this.#router(routes.filter(({ route }) => route.upgrade !== true))
     const upgradeRoutes = this.#router(routes.filter(({ route }) => route.upgrade === true))
     let calls = 0
@@ -101,6 +120,7 @@ class Assembly {
       config: this.#config,
       routes,
       vendors: this.#vendors,
+      plugins: this.#plugins,
       match: plainRoutes.match,
       matchUpgrade: path => upgradeRoutes.match("GET", path),
       dialect: table.dialect,
@@ -113,51 +133,26 @@ class Assembly {
       },
       retire: async () => {
         if (calls > 0) await new Promise<void>(resolve => (onIdle = resolve))
-        await this.tearDown()
+        await this.setups.tearDown()
       },
     }
   }
 
-  /** A relay passes bytes on: a model of its family needs a vendor that speaks them. */
-  #checkWire({ method, path, accepts }: Route): void {
-    if (accepts?.wire === undefined) return
-    for (const model of this.#config.catalog.models.values()) {
-      if (model.family !== accepts.family || !accepts.types.includes(model.type) || model.targets.length === 0) continue
-      if (model.targets.some(({ vendor }) => this.#adapterOf(vendor).name === accepts.wire)) continue
-      const at = this.#config.places.models.get(model.name)!
-      const advice = "give it a target that does, or name another family"
-      const problem = `the family is ${model.family}, but no target speaks ${accepts.wire}, as ${method} ${path} needs: ${advice}`
-      throw new ConfigError([problemText(at, `models.${model.name}`, problem)])
-    }
-  }
-
-  async tearDown(): Promise<void> {
-    for (const teardown of this.#teardowns.splice(0).reverse()) {
-      try {
-        await teardown()
-      } catch (cause) {
-        this.#parts.log.error({ err: cause }, "a plugin could not be torn down")
-      }
-    }
-  }
-
-  #compile(route: Route, owner: string, table: VendorTable): CompiledRoute {
+  #compile({ route, owner }: OwnRoute, table: VendorTable): CompiledRoute {
     const { metrics, clock, exchange } = this.#parts
-    const checkQuery = route.querySchema === undefined ? undefined : compileSchema(route.querySchema, "query")
     try {
       return compileRoute(route, this.#steps, {
-        owner,
+        owner: owner.name,
         readBody: readBodyOf(route),
-        checkQuery:
-          checkQuery === undefined ? undefined : query => refuseInvalid(checkQuery(Object.fromEntries(query))),
+        checkQuery: queryCheckOf(route),
         exchange: (call, prepare) => new Exchange(call, prepare, table, exchange).run(),
         tunnel: (call, target, path) => runTunnel(call, target, path, table, exchange),
         now: clock.now,
         observe: (plugin, seconds) => metrics.product("plugin_duration_seconds").child(plugin).observe(seconds),
       })
     } catch (error) {
-      const plugin = error instanceof ChainError ? error.plugin : owner
-      throw this.#problem(plugin, (error as Error).message)
+      const step = error instanceof ChainError ? this.#steps.find(one => one === error.step) : undefined
+      throw problem(step?.owner ?? owner, (error as Error).message)
     }
   }
 
@@ -183,11 +178,17 @@ class Assembly {
     const { metrics, log, clock, random, store, ledger, day, shared } = this.#parts
     const config = this.#config
     return {
-      use: step => void this.#steps.push({ plugin: plugin.name, step, foreign: plugin.foreign }),
-      route: route => void this.#routes.push({ plugin: plugin.name, route }),
-      dialect: dialect => void this.#dialects.set(dialect.name, dialect),
-      adapter: adapter => void this.#adapters.set(adapter.name, adapter),
-      error: (code, message, options) => new GatewayError(code, message, options),
+      use: step =>
+        void this.#steps.push({
+          plugin: plugin.name,
+          step: withFunction(step, "run", "a step"),
+          foreign: plugin.foreign,
+          owner: plugin,
+        }),
+      route: route => void this.#routes.push({ owner: plugin, route: withFunction(route, "handle", "a route") }),
+      dialect: dialect => this.#addDialect(dialect),
+      adapter: adapter => this.#addAdapter(adapter),
+      error: errorOf,
       metrics: metrics.forPlugin(plugin.name),
       log: log.child({ plugin: plugin.name }),
       clock,
@@ -208,75 +209,45 @@ class Assembly {
     }
   }
 
+  #addAdapter(adapter: Adapter): void {
+    const fault = adapterFault(adapter)
+    if (fault !== undefined) throw new Error(`host.adapter: ${fault}`)
+    if (this.#adapters.has(adapter.name)) throw new Error(`host.adapter: the name ${adapter.name} is taken`)
+    this.#addDialect(adapter.dialect)
+    this.#adapters.set(adapter.name, adapter)
+  }
+
+  /** An adapter may speak a dialect that is there; two of one name would be one. */
+  #addDialect(dialect: Dialect): void {
+    if ((this.#dialects.get(dialect.name) ?? dialect) !== dialect)
+      throw new Error(`host.dialect: the name ${dialect.name} is taken`)
+    this.#dialects.set(dialect.name, dialect)
+  }
+
   #router(routes: readonly CompiledRoute[]) {
     try {
       return createRouter(routes, this.#config.basePath)
     } catch (error) {
       const { route, message } = error as RouteError
-      const owner = this.#routes.findLast(
-        ({ route: { method, path } }) => method === route.method && path === route.path,
-      )
-      throw this.#problem(owner?.plugin, message)
+      const same = this.#routes.filter(one => one.route.method === route.method && one.route.path === route.path)
+      // Ours was there first, whatever the order of loading.
+      const { owner } = present(same.findLast(one => one.owner.foreign) ?? same.at(-1), `route ${route.path}`)
+      throw problem(owner, message)
     }
   }
-
-  get #top(): Position {
-    return { file: this.#config.file, line: 1, column: 1 }
-  }
-
-  /** At the line of the plugin, else where the pipeline begins. */
-  #problem(plugin: string | undefined, message: string): ConfigError {
-    const line = this.#lines.get(plugin ?? "") ?? this.#config.plugins[0]
-    return new ConfigError([line === undefined ? problemText(this.#top, "", message) : line.problem([], message)])
-  }
 }
 
-/** Below this a body is parsed whole (as fast as a scan); above it only the fields that the schema names are. */
-const parsedWholeMax = 64 * 1024
+const problem = (owner: ReadyPlugin, message: string): ConfigError => new ConfigError([owner.problem(message)])
 
-/** Asks for the types of some top-level scalars and nothing else, as relays do: there is no need to parse the whole. */
-const isShallow = ({ type, required, properties, ...others }: JsonSchema): boolean => {
-  const schemas = (properties ?? {}) as Readonly<Record<string, JsonSchema>>
-  const names = (required ?? []) as readonly string[]
-  return (
-    type === "object" &&
-    Object.keys(others).length === 0 &&
-    names.every(name => Object.hasOwn(schemas, name)) &&
-    Object.values(schemas).every(schema => scalars.has(schema.type))
-  )
-}
-const scalars: ReadonlySet<unknown> = new Set(["string", "boolean", "integer", "number"])
-
-const readBodyOf = (route: Route): ((bytes: Buffer) => ScannedBody) => {
-  if (route.raw === true) return rawBody
-  const properties = Object.keys((route.schema?.properties as JsonSchema | undefined) ?? {})
-  const wholeMax = route.schema !== undefined && isShallow(route.schema) ? 0 : parsedWholeMax
-  const scan = scanOptionsOf({ ...route, reads: [...(route.reads ?? []), ...properties] })
-  const check = route.schema === undefined ? undefined : compileSchema(route.schema, "body")
-  return bytes => {
-    const body = bodyOf(bytes, scan)
-    if (check !== undefined) refuseInvalid(check(bytes.length <= wholeMax ? body.json() : fieldsOf(body, properties)))
-    return body
-  }
+/** Told in `setup`, at the plugin's line, and not by the first call. */
+const withFunction = <T extends Step | Route>(value: T, name: keyof T & string, what: string): T => {
+  if (typeof value?.[name] !== "function") throw new Error(`${what} needs a function ${name}`)
+  return value
 }
 
-const fieldsOf = (body: Body, names: readonly string[]): Record<string, unknown> => {
-  const out: Record<string, unknown> = Object.create(null)
-  for (const name of names) {
-    const value = body.field(name)
-    if (value !== undefined) out[name] = value
-  }
-  return out
-}
-
-const refuseInvalid = (problems: readonly Problem[]): void => {
-  const first = problems[0]
-  if (first === undefined) return
-  const param = first.loc.slice(1).join(".")
-  throw new GatewayError("validation_failed", `${param === "" ? first.loc.join(".") : param}: ${first.msg}`, {
-    detail: problems,
-    ...(param === "" ? {} : { param }),
-  })
+const errorOf = (code: ErrorCode, message: string, options?: ErrorOptions): GatewayError => {
+  if (!Object.hasOwn(errorTable, code)) throw new Error(`there is no error code "${code}"`)
+  return new GatewayError(code, message, options)
 }
 
 const present = <T>(value: T | undefined, what: string): T => {

@@ -58,16 +58,22 @@ export interface Metrics {
 export interface Hold {
   /** What was set aside; less than asked for when less was available. */
   readonly micros: number
+  /** Charges the price and gives the rest back; `durable: false` when the store was not reachable in time. */
   settle(priced: Priced, bill: Bill): Promise<Settled>
   release(): Promise<void>
 }
 
 export interface HoldOptions {
+  /** `call.id`: one hold and one charge for each. */
   readonly id: string
   readonly principal: Principal
+  /** What is set aside, or as much of it as there is. Micros: 1,000,000 are a credit. */
   readonly micros: number
+  /** Less than this available is `credits_exhausted`. */
   readonly least: number
+  /** How many holds a member may make in any window; absent: any number. */
   readonly reservations?: WindowLimit
+  /** What stands in the ledger's row beside the amount. */
   readonly detail: Omit<ChargeDetail, "usage" | "source" | "priceDigest" | "key">
 }
 
@@ -88,10 +94,15 @@ export interface HostStore {
 }
 
 export interface Host {
+  /** A place in the pipeline, behind those of the lines above. Throws when it has no `run`. Only in `setup`, like the next three. */
   use(step: Step): void
+  /** An endpoint. Two of one method and path stop the start. */
   route(route: Route): void
+  /** How errors look, for routes that name it. Throws when the name is taken. */
   dialect(dialect: Dialect): void
+  /** For vendors that name it, with its dialect. Throws when a part is missing or a name is taken. */
   adapter(adapter: Adapter): void
+  /** To be thrown. Throws itself when no row of the table in `errors.ts` has the code. */
   error(code: ErrorCode, message: string, options?: ErrorOptions): GatewayError
   readonly metrics: Metrics
   readonly log: Log
@@ -101,7 +112,7 @@ export interface Host {
   readonly store: HostStore
   readonly ledger: Ledger
   readonly catalog: Catalog
-  /** The adapter that speaks to this vendor. */
+  /** The adapter that speaks to this vendor. Ask during a call, not in `setup`: others may bring it later. */
   adapterOf(vendor: string): Adapter
   /** A registered dialect, by its name. Ask during a call, not in `setup`: others may register it later. */
   dialectOf(name: string): Dialect | undefined

@@ -1,10 +1,9 @@
-/** Plugins and adapters: found by name, file or package, checked before anything of theirs runs. */
+/** Plugins: found by name, file or package, checked before anything of theirs runs. */
 
 import { readdir } from "node:fs/promises"
 import { createRequire } from "node:module"
 import { dirname, extname, isAbsolute, join, resolve } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
-import type { Adapter, Dialect } from "./adapter.ts"
 import type { Config, PluginLine } from "./catalog/load.ts"
 import { ConfigError, problemText } from "./catalog/load.ts"
 import { schemaFault, validateOptions } from "./catalog/schema.ts"
@@ -13,7 +12,7 @@ import type { Host, Plugin, Teardown } from "./plugin.ts"
 
 /** In a clone `.ts`, in the package `.js`. */
 const extension = extname(fileURLToPath(import.meta.url))
-const builtInFolder = join(dirname(fileURLToPath(import.meta.url)), "..", "plugins")
+export const builtInFolder = join(dirname(fileURLToPath(import.meta.url)), "..", "plugins")
 /** Folders beside the plugins that are something else. */
 const notPlugins = new Set(["vendors", "sandbox"])
 const nameForm = /^[a-z][a-z0-9-]*$/
@@ -21,24 +20,53 @@ const nameForm = /^[a-z][a-z0-9-]*$/
 /** A plugin with its options as written, checked and completed. */
 export interface ReadyPlugin {
   readonly name: string
+  /** The file, or the object that was given: two of one name are refused unless they have one source. */
+  readonly source: unknown
   /** False: ours, whose metrics bear no prefix. */
   readonly foreign: boolean
-  /** Where the configuration names it; absent for endpoints that `all` brings. */
-  readonly line?: PluginLine
+  /** What is wrong with it, at the place that names it: its line, else where the pipeline begins. */
+  problem(message: string): string
   setup(host: Host): Promise<Teardown | undefined>
 }
 
 /** A plugin whatever its options are; `never` because only the plugin itself knows them. */
 export type AnyPlugin = Plugin<never>
 
-/** Each line of `plugins`, then those given, then the endpoints. */
+/**
+ * Each line of `plugins`, then those given, then the endpoints.
+ *
+ * @throws ConfigError at the line of what cannot be loaded, is no plugin, has wrong options or a name that is taken
+ */
 export const loadPlugins = async (config: Config, given: readonly AnyPlugin[]): Promise<readonly ReadyPlugin[]> => {
   const pipeline = await Promise.all(config.plugins.map(line => loadLine(line)))
   const endpoints =
     config.endpoints === "all"
-      ? await builtInEndpoints()
+      ? await builtInEndpoints(config)
       : await Promise.all(config.endpoints.map(line => loadLine(line)))
-  return [...pipeline, ...given.map(plugin => ready(plugin, defaultsOf(plugin), true)), ...endpoints]
+  const added = given.map(plugin => ready(plugin, givenLine(plugin, config), { source: plugin, foreign: true }))
+  const all = [...pipeline, ...added, ...endpoints]
+  refuseNamesakes(all)
+  return all
+}
+
+/** Logs and metrics know a plugin by its name. Who is not ours has to take another one. */
+const refuseNamesakes = (plugins: readonly ReadyPlugin[]): void => {
+  const named = new Map<string, ReadyPlugin>()
+  for (const plugin of plugins) {
+    const first = named.get(plugin.name) ?? plugin
+    named.set(plugin.name, first)
+    if (first.source === plugin.source) continue
+    const stranger = plugin.foreign ? plugin : first
+    throw new ConfigError([stranger.problem(`plugin ${plugin.name}: another plugin bears this name, it needs its own`)])
+  }
+}
+
+/** Tests give plugins that no file names. */
+const givenLine = ({ name }: AnyPlugin, { file }: Config): PluginLine => {
+  const at = { file, line: 1, column: 1 }
+  const problem: PluginLine["problem"] = (path, message) =>
+    problemText(at, ["given plugins", name, ...path].join("."), message)
+  return { name: String(name), options: undefined, at, problem }
 }
 
 /** A module of the sandbox, which starts only when the configuration says so. */
@@ -46,33 +74,56 @@ export const loadSandbox = (): Promise<unknown> => importFile(join(builtInFolder
 
 // ---- plugins ----
 
-const builtInEndpoints = async (): Promise<readonly ReadyPlugin[]> => {
+const builtInEndpoints = async (config: Config): Promise<readonly ReadyPlugin[]> => {
   const names = await builtInNames(builtInFolder)
-  const plugins = await Promise.all(
+  const found = await Promise.all(
     names
       .filter(name => !notPlugins.has(name))
-      .map(async name => ({ name, plugin: await importDefault(await builtInFile(builtInFolder, name)) })),
+      .map(async name => {
+        const file = await builtInFile(builtInFolder, name)
+        return { file, plugin: await importDefault(file) }
+      }),
   )
-  return plugins.flatMap(({ plugin }) =>
-    isPlugin(plugin) && plugin.kind === "endpoint" ? [ready(plugin, defaultsOf(plugin), false)] : [],
+  return found.flatMap(({ file, plugin }) =>
+    isPlugin(plugin) && plugin.kind === "endpoint"
+      ? [ready(plugin, lineOfAll(plugin, config), { source: file, foreign: false })]
+      : [],
   )
 }
 
-const noOptions: JsonSchema = { type: "object", additionalProperties: false }
+/** No line names the endpoints of `all`: their problems are told where the pipeline begins. */
+const lineOfAll = ({ name }: AnyPlugin, { file, plugins: [first] }: Config): PluginLine => {
+  const at = first?.at ?? { file, line: 1, column: 1 }
+  const problem: PluginLine["problem"] = (_, message) => first?.problem([], message) ?? problemText(at, "", message)
+  return { name, options: undefined, at, problem }
+}
 
-const defaultsOf = (plugin: AnyPlugin): unknown => validateOptions(plugin.options ?? noOptions, {}).value
+const noOptions: JsonSchema = { type: "object", additionalProperties: false }
 
 const loadLine = async (line: PluginLine): Promise<ReadyPlugin> => {
   const { file, foreign } = await locate(line)
   const found = await importDefault(file).catch(cause => {
     throw refusal(line, `cannot be loaded: ${(cause as Error).message}`)
   })
+  return ready(found, line, { source: file, foreign })
+}
+
+/** The same checks, wherever it came from. */
+const ready = (found: unknown, line: PluginLine, from: Pick<ReadyPlugin, "source" | "foreign">): ReadyPlugin => {
   if (!isPlugin(found)) throw refusal(line, "is no plugin: its default export needs name, api and setup")
-  if ((found as { api: unknown }).api !== 1)
-    throw refusal(line, `speaks plugin api ${String((found as { api: unknown }).api)}; this gateway speaks api 1`)
-  if (!nameForm.test(found.name))
-    throw refusal(line, `has the name "${found.name}", which must match ${nameForm.source}`)
-  return { ...ready(found, optionsOf(found, line), foreign), line }
+  const { name, api } = found as { name: string; api: unknown }
+  if (api !== 1) throw refusal(line, `speaks plugin api ${String(api)}; this gateway speaks api 1`)
+  if (!nameForm.test(name)) throw refusal(line, `has the name "${name}", which must match ${nameForm.source}`)
+  const options = optionsOf(found, line)
+  return {
+    ...from,
+    name,
+    problem: message => line.problem([], message),
+    setup: async host => {
+      const teardown: unknown = await found.setup(host, options as never)
+      return typeof teardown === "function" ? (teardown as Teardown) : undefined
+    },
+  }
 }
 
 const optionsOf = (plugin: AnyPlugin, line: PluginLine): unknown => {
@@ -84,12 +135,6 @@ const optionsOf = (plugin: AnyPlugin, line: PluginLine): unknown => {
   throw new ConfigError(problems.map(problem => line.problem(problem.loc, problem.msg)))
 }
 
-const ready = (plugin: AnyPlugin, options: unknown, foreign: boolean): ReadyPlugin => ({
-  name: plugin.name,
-  foreign,
-  setup: async host => ((await plugin.setup(host, options as never)) as Teardown | undefined) ?? undefined,
-})
-
 const isPlugin = (value: unknown): value is AnyPlugin =>
   typeof value === "object" &&
   value !== null &&
@@ -99,7 +144,7 @@ const isPlugin = (value: unknown): value is AnyPlugin =>
 const refusal = (line: PluginLine, message: string): ConfigError =>
   new ConfigError([line.problem([], `plugin ${line.name} ${message}`)])
 
-const isPath = (name: string): boolean => name.startsWith(".") || isAbsolute(name)
+export const isPath = (name: string): boolean => name.startsWith(".") || isAbsolute(name)
 
 const locate = async (line: PluginLine): Promise<{ file: string; foreign: boolean }> => {
   if (isPath(line.name)) return { file: resolve(dirname(line.at.file), line.name), foreign: true }
@@ -112,43 +157,10 @@ const locate = async (line: PluginLine): Promise<{ file: string; foreign: boolea
   }
 }
 
-// ---- adapters ----
-
-export interface LoadedAdapters {
-  readonly byName: ReadonlyMap<string, Adapter>
-  readonly dialects: readonly Dialect[]
-}
-
-/** The built-in adapters, and those that vendors name by file or package. */
-export const loadAdapters = async (config: Config): Promise<LoadedAdapters> => {
-  const folder = join(builtInFolder, "vendors")
-  const byName = new Map<string, Adapter>()
-  const dialects: Dialect[] = []
-  const add = (name: string, module: { default?: unknown; dialects?: unknown }): boolean => {
-    const adapter = module.default as Partial<Adapter> | undefined
-    if (typeof adapter?.authorise !== "function" || typeof adapter.fault !== "function") return false
-    byName.set(name, adapter as Adapter)
-    dialects.push((adapter as Adapter).dialect, ...((module.dialects as readonly Dialect[] | undefined) ?? []))
-    return true
-  }
-  for (const name of await builtInNames(folder)) add(name, await importFile(await builtInFile(folder, name)))
-  for (const vendor of config.vendors.values()) {
-    if (byName.has(vendor.adapter)) continue
-    const file = isPath(vendor.adapter)
-      ? resolve(dirname(config.file), vendor.adapter)
-      : createRequire(config.file).resolve(vendor.adapter)
-    if (!add(vendor.adapter, await importFile(file))) {
-      const at = config.places.vendors.get(vendor.name)!
-      throw new ConfigError([problemText(at, `vendors.${vendor.name}.adapter`, `${vendor.adapter} exports no adapter`)])
-    }
-  }
-  return { byName, dialects }
-}
-
 // ---- files ----
 
 /** Files and folders with an `index`, without extension. */
-const builtInNames = async (folder: string): Promise<readonly string[]> => {
+export const builtInNames = async (folder: string): Promise<readonly string[]> => {
   const entries = await readdir(folder, { withFileTypes: true })
   const names = entries.flatMap(entry => {
     if (entry.isDirectory()) return [entry.name]
@@ -162,7 +174,7 @@ const builtInNames = async (folder: string): Promise<readonly string[]> => {
   return withFile.flat().sort()
 }
 
-const builtInFile = async (folder: string, name: string): Promise<string> => {
+export const builtInFile = async (folder: string, name: string): Promise<string> => {
   if (!nameForm.test(name)) throw new Error(`no plugin ${name}`)
   const entries = await readdir(folder)
   if (entries.includes(`${name}${extension}`)) return join(folder, `${name}${extension}`)
@@ -172,7 +184,7 @@ const builtInFile = async (folder: string, name: string): Promise<string> => {
   return join(folder, name, `index${extension}`)
 }
 
-const importFile = (file: string): Promise<{ default?: unknown; dialects?: unknown }> =>
+export const importFile = (file: string): Promise<{ default?: unknown; dialects?: unknown }> =>
   import(pathToFileURL(file).href)
 
 const importDefault = async (file: string): Promise<unknown> => (await importFile(file)).default

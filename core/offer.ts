@@ -68,7 +68,7 @@ export interface Vendor {
   readonly onClientAbort: "drain" | "cancel"
   /** Ids of things stored in the vendor's account may be used by every member. */
   readonly sharedIds: boolean
-  /** Options of the adapter itself, validated by it. */
+  /** Options of the adapter itself, checked by its schema. */
   readonly options: Readonly<Record<string, unknown>>
 }
 
@@ -199,6 +199,13 @@ export interface Priced {
   readonly digest: string
 }
 
+export interface LeftOut {
+  /** The environment variables that are not set, by vendor. */
+  readonly vendors: ReadonlyMap<string, readonly string[]>
+  /** By current name: the vendors, all of them left out, and the old names. */
+  readonly models: ReadonlyMap<string, { readonly vendors: readonly string[]; readonly aliases: readonly string[] }>
+}
+
 /** The read-only view of the catalog of one generation. */
 export interface Catalog {
   /** Twelve hex digits; changes whenever anything in the catalog does. */
@@ -211,4 +218,6 @@ export interface Catalog {
   card(model: Model, overlay: string | undefined): PriceCard | undefined
   /** The names of overlays that the catalog defines. */
   readonly overlays: readonly string[]
+  /** What is written down and not offered, because optional vendors have no secret. */
+  readonly left: LeftOut
 }

@@ -1,6 +1,6 @@
 /**
  * Compiles the package, for Node strips no types below `node_modules`: `core/` and `plugins/` to `dist/`, beside them the
- * files that the code reads at run time. `config/` is packed as it is.
+ * files that the code reads at run time. `config/` and the pages are packed as they are.
  */
 import { spawnSync } from "node:child_process"
 import { chmodSync, cpSync, rmSync } from "node:fs"

@@ -1,7 +1,7 @@
 /** The contract between the core and its plugins. */
 
 import type { IncomingHttpHeaders } from "node:http"
-import type { PartWords } from "./adapter.ts"
+import type { Adapter, PartWords } from "./adapter.ts"
 import type { ErrorCode } from "./errors.ts"
 import type { Host } from "./host.ts"
 import type { Bucket, JsonSchema, Model, ModelType, PriceCard, Target, Usage } from "./offer.ts"
@@ -57,6 +57,10 @@ export interface Route {
   readonly access: "key" | "public" | "token"
   /** How errors look: the name of a registered dialect. */
   readonly dialect: string
+  /**
+   * Where the model's name stands: the body's top-level field `model`, a part of a form (read by the route itself, which
+   * sets `model` and `plan`), the query's `model`, nowhere (`none`), or what the function finds, in the path say.
+   */
   readonly model: "body" | "form" | "query" | "none" | ((call: Call) => string)
   readonly accepts?: {
     readonly types: readonly ModelType[]
@@ -65,6 +69,8 @@ export interface Route {
     readonly family?: string
     /** Also models that say `messages: true`. */
     readonly offered?: (model: Model) => boolean
+    /** Whether a vendor's adapter can serve a model here: checked at load for every target of every model taken. */
+    readonly servedBy?: (adapter: Adapter, model: Model) => boolean
     /** `X` in the message is replaced by the model's name as asked. */
     readonly otherwise: { readonly code: ErrorCode; readonly message: string }
   }
@@ -72,7 +78,7 @@ export interface Route {
   readonly charge: "none" | "usage" | "acceptance"
   /** A call of a charging route that costs nothing (counting tokens, by the method in its path): no hold, no bill. */
   readonly free?: (call: Call) => boolean
-  /** The rate-limit bucket. */
+  /** The rate-limit bucket, by its name among the options of `rate-limit`; `none` is not limited. */
   readonly limit: string
   /** The model's type on usage rows; routes without a model name their own. */
   readonly kind?: string
@@ -136,6 +142,7 @@ export interface Facts {
 }
 
 export interface Principal extends MemberRef {
+  /** The public id of the key (`key_...`), never the key itself. */
   readonly key: string
   readonly identity: Identity
 }
@@ -147,7 +154,9 @@ export interface Resolved {
 }
 
 export interface Quote {
+  /** The most that the call may cost, in micros: what a hold asks for. */
   readonly micros: number
+  /** What must be available for the call to begin, in micros; less is `credits_exhausted` (402). */
   readonly least: number
   readonly card: PriceCard
   readonly parameters: Readonly<Record<string, unknown>>
@@ -223,6 +232,7 @@ export interface Watcher {
 }
 
 interface DraftBase {
+  /** A key of the adapter's `apis`: how the answer is metered and how it fails. */
   readonly api: string
   /** Below the vendor's origin, query not included. */
   readonly path: string
@@ -273,6 +283,7 @@ export interface Call {
   readonly id: string
   readonly route: Route
   readonly method: string
+  /** The path's `{name}` parts, decoded; those of `{name+}` with their slashes. */
   readonly params: Readonly<Record<string, string>>
   /** As the client wrote it, `base_path` and query not included. */
   readonly path: string
@@ -284,7 +295,9 @@ export interface Call {
   readonly stop: AbortSignal
   /** Milliseconds of the host's clock. */
   readonly startedAt: number
+  /** A fact that the step `needs`. Throws when nobody has set it. */
   get<K extends keyof Facts>(fact: K): Facts[K]
+  /** The same for what may be absent on some routes. */
   find<K extends keyof Facts>(fact: K): Facts[K] | undefined
   /** Throws when the fact is set already. Returns the value. */
   set<K extends keyof Facts>(fact: K, value: Facts[K]): Facts[K]
@@ -294,8 +307,21 @@ export interface Call {
   header(name: string, value: string): void
   /** Answers without any upstream. An object is written as JSON. */
   reply(status: number, body: string | Buffer | object, headers?: Readonly<Record<string, string>>): Promise<Outcome>
+  /** Shows the upstream's bytes to a watcher. Before `exchange`; one that throws fails its own call. */
   watch(watcher: Watcher): void
+  /**
+   * Says what is to be done when the call is over: exactly one of the two is called, once; before the head of a whole
+   * answer, after the last byte of a stream. One step of a chain may bill; a second throws.
+   */
   onBill(billing: Billing): void
+  /**
+   * Calls the vendors of `plan`, the best first, until one answers, and sends the answer to the client.
+   *
+   * @param prepare the request for one target; asked again for each target that is tried. What it throws ends the call
+   * @returns how the call ended, when its last byte is out; to be returned by the handler
+   * @throws GatewayError when nobody answered (`upstream_...`, 400 to 502), the client left (`client_left`) or the
+   *   gateway stops (`draining`). A relay passes the vendor's own errors on instead, as `refused`
+   */
   exchange(prepare: (target: Target) => Draft | Promise<Draft>): Promise<Outcome>
   /** Joins the client's WebSocket with the vendor's (upgrade routes); settles when it is closed. */
   tunnel(target: Target, path: string): Promise<Outcome>

@@ -32,7 +32,12 @@ export default {
     },
   },
   setup(host, options) {
-    const { path, limit = "common", dialect = "plain" } = options
+    const { path, vendor, limit = "common", dialect = "plain" } = options
+    const unset = host.catalog.left.vendors.get(vendor)
+    if (unset !== undefined) {
+      host.log.warn({ path, vendor, unset }, "left out: the vendor has no secret")
+      return
+    }
     const charged = (options.price ?? 0) > 0
     const shape = {
       access: "key",

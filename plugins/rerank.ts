@@ -43,7 +43,11 @@ export default {
       access: "key",
       dialect: "openai",
       model: "body",
-      accepts: { types: ["rerank"], otherwise: { code: "model_not_found", message: "Model 'X' not found" } },
+      accepts: {
+        types: ["rerank"],
+        servedBy: adapter => adapter.rerank !== undefined,
+        otherwise: { code: "model_not_found", message: "Model 'X' not found" },
+      },
       charge: "usage",
       limit: "common",
       schema,

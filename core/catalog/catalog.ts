@@ -1,6 +1,6 @@
 /** What is offered: models, aliases and overlays of catalog.yaml, checked against the deployment's vendors. */
 
-import type { Catalog, Model, PriceCard, Vendor } from "../offer.ts"
+import type { Catalog, LeftOut, Model, PriceCard, Vendor } from "../offer.ts"
 import { type Field, required } from "./field.ts"
 import { type KnownVendors, readModels, readPrice } from "./models.ts"
 import { nameRule, plainName } from "./name.ts"
@@ -13,29 +13,33 @@ export const readCatalog = (field: Field, known: KnownVendors): Catalog => {
   const fields = field.fields(["models", "aliases", "overlays"])
   const aliases = readAliases(fields.get("aliases"))
   const written = required(field, fields, "models")?.fields() ?? new Map<string, Field>()
-  const models = readModels(written, aliases, known)
+  const { models, left } = readModels(written, aliases, known)
   checkAliases(fields.get("aliases"), written)
   checkIds(written, models)
   const overlays = readOverlays(fields.get("overlays"), written, models)
-  return new LoadedCatalog(digest([field.plain(), [...known.vendors.keys()]]), models, known.vendors, overlays)
+  const version = digest([field.plain(), [...known.vendors.keys()]])
+  return new LoadedCatalog(version, models, known, overlays, left)
 }
 
 class LoadedCatalog implements Catalog {
   readonly digest: string
   readonly models: ReadonlyMap<string, Model>
   readonly vendors: ReadonlyMap<string, Vendor>
+  readonly left: LeftOut
   readonly #overlays: ReadonlyMap<string, Overlay>
   readonly #named: ReadonlyMap<string, Model>
 
   constructor(
     digest: string,
     models: ReadonlyMap<string, Model>,
-    vendors: ReadonlyMap<string, Vendor>,
+    known: KnownVendors,
     overlays: ReadonlyMap<string, Overlay>,
+    left: LeftOut["models"],
   ) {
     this.digest = digest
     this.models = models
-    this.vendors = vendors
+    this.vendors = known.vendors
+    this.left = { vendors: known.left, models: left }
     this.#overlays = overlays
     const old = [...models.values()].flatMap(model => model.aliases.map(alias => [alias, model] as const))
     this.#named = new Map([...models, ...old])

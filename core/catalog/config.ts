@@ -12,15 +12,19 @@ export interface Position {
 /** A step into plain data: keys of objects, indexes of lists. */
 export type Path = readonly (string | number)[]
 
-/** One line of `plugins` or `endpoints`. Its options are checked by the loader, with the plugin's own schema. */
-export interface PluginLine {
+/** Something that is written down, for what shows only when all is put together. */
+export interface Place {
+  readonly at: Position
+  /** `file:line:column path: message` for what stands at a path below it, or for the nearest thing around that. */
+  problem(path: Path, message: string): string
+}
+
+/** One line of `plugins` or `endpoints`. Its options, to which `problem` points, are checked by the loader. */
+export interface PluginLine extends Place {
   /** A built-in name, a path (relative to the file) or a package. */
   readonly name: string
   /** Plain data; `undefined` when the line has none. */
   readonly options: unknown
-  readonly at: Position
-  /** `file:line:column path: message` for an option, or for the nearest thing around it that is written down. */
-  problem(pathInOptions: Path, message: string): string
 }
 
 export interface SqliteStore {
@@ -80,10 +84,9 @@ export interface Config {
   readonly watch: boolean
   readonly sandbox: boolean
   readonly vendors: ReadonlyMap<string, Vendor>
-  /** Where vendors and models are written down, for what shows only when all is put together. */
   readonly places: {
-    readonly vendors: ReadonlyMap<string, Position>
-    readonly models: ReadonlyMap<string, Position>
+    readonly vendors: ReadonlyMap<string, Place>
+    readonly models: ReadonlyMap<string, Place>
   }
   readonly plugins: readonly PluginLine[]
   readonly endpoints: "all" | readonly PluginLine[]

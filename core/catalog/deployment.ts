@@ -60,7 +60,8 @@ export const readTimezone = (field: Field | undefined): string => {
 }
 
 export const readStore = (field: Field | undefined, file: string, source: SecretSource): Config["store"] => {
-  const kind = field === undefined ? "sqlite" : required(field, field.fields(), "kind")?.choice(["sqlite", "redis"])
+  const written = field?.fields().get("kind")
+  const kind = written === undefined ? "sqlite" : written.choice(["sqlite", "redis"])
   return kind === "redis" && field !== undefined ? readRedis(field, source) : readSqlite(field, file, kind)
 }
 
@@ -78,12 +79,30 @@ const readRedis = (field: Field, source: SecretSource): Config["store"] => {
   const fields = field.fields(["kind", "url", "cluster", "prefix", "deadline"])
   const written = required(field, fields, "url")
   const url = written === undefined ? undefined : readSecret(written, source)
+  // The value is never echoed: it may hold a password.
+  if (url !== undefined && !isRedisAddress(url.reveal()))
+    written?.problem("expected an address such as redis://user:password@host:6379/0 or rediss://..., and this is none")
   return {
     kind: "redis",
     url: url ?? noSecret,
     cluster: fields.get("cluster")?.boolean() ?? false,
     prefix: fields.get("prefix")?.string("a short plain word", /^[A-Za-z0-9_-]{1,32}$/) ?? "tollgate",
     deadlineMs: fields.get("deadline")?.duration() ?? 400,
+  }
+}
+
+/** What has another form would be taken for the path of a socket, and stand in every error of the connection. */
+const isRedisAddress = (text: string): boolean => {
+  if (!/^rediss?:\/\//i.test(text) || !URL.canParse(text)) return false
+  const { hostname, username, password } = new URL(text)
+  return hostname !== "" && [username, password].every(isDecodable)
+}
+
+const isDecodable = (part: string): boolean => {
+  try {
+    return decodeURIComponent(part) !== undefined
+  } catch {
+    return false
   }
 }
 

@@ -3,7 +3,7 @@
 import { readFile, stat } from "node:fs/promises"
 import { dirname, resolve } from "node:path"
 import { readCatalog } from "./catalog.ts"
-import type { Config, LoadOptions, Position } from "./config.ts"
+import type { Config, LoadOptions, Place } from "./config.ts"
 import { readBasePath, readLimits, readListen, readOps, readStore, readTimezone, readUpstream } from "./deployment.ts"
 import { type Field, required } from "./field.ts"
 import { ConfigError, Problems, problemText } from "./problems.ts"
@@ -49,12 +49,13 @@ export const loadConfig = async (file: string, options: LoadOptions = {}): Promi
   if (fields.size === 0) problems.check() // not the file that was meant: nothing else in it, or beside it, is news
   const catalogField = fields.get("catalog")
   const catalogPath = resolve(dirname(path), catalogField?.string("the path of a file") ?? "./catalog.yaml")
-  const catalog = readYaml(await textOf(catalogPath, catalogPath, catalogField), catalogPath, problems)
+  const catalog = readYaml(await textOf(catalogPath, catalogPath, catalogField ?? top), catalogPath, problems)
   const config = readConfig(path, top, catalog, given, [path, catalogPath])
   problems.check()
   return config
 }
 
+/** Without `named` it is the file that the command line asks for: a package has it elsewhere than a clone. */
 const textOf = async (path: string, shown: string, named?: Field): Promise<string> => {
   try {
     if ((await stat(path)).isFile()) return await readFile(path, "utf8")
@@ -62,7 +63,8 @@ const textOf = async (path: string, shown: string, named?: Field): Promise<strin
     // Told below, in the same words whatever the reason.
   }
   const at = named?.at ?? { file: shown, line: 1, column: 1 }
-  throw new ConfigError([problemText(at, named?.path ?? "", `expected a file that can be read at ${path}`)])
+  const advice = named === undefined ? "; `cp -r node_modules/tollgate/config .` brings one to begin with" : ""
+  throw new ConfigError([problemText(at, named?.path ?? "", `expected a file that can be read at ${path}${advice}`)])
 }
 
 const readConfig = (
@@ -101,10 +103,17 @@ const readConfig = (
   }
 }
 
-const placesIn = ({ shape }: Field, key: string): ReadonlyMap<string, Position> => {
-  const field = shape.kind === "map" ? shape.entries.get(key) : undefined
-  return field?.shape.kind === "map" ? new Map([...field.shape.entries].map(([name, { at }]) => [name, at])) : new Map()
+const placesIn = ({ shape }: Field, key: string): ReadonlyMap<string, Place> => {
+  const written = shape.kind === "map" ? shape.entries.get(key)?.shape : undefined
+  return written?.kind === "map"
+    ? new Map([...written.entries].map(([name, field]) => [name, placeOf(field)]))
+    : new Map()
 }
+
+const placeOf = (field: Field): Place => ({
+  at: field.at,
+  problem: (path, message) => field.problemAt(path, message),
+})
 
 /** The keys of gateway.yaml that differ and that a running process cannot change. */
 export const needsRestart = (before: Config, after: Config): string[] =>

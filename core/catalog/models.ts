@@ -1,6 +1,6 @@
 /** One model of catalog.yaml. */
 
-import type { JsonSchema, Model, ModelType, PriceCard, Rules, Target, Vendor } from "../offer.ts"
+import type { JsonSchema, LeftOut, Model, ModelType, PriceCard, Rules, Target, Vendor } from "../offer.ts"
 import { modelTypes } from "../offer.ts"
 import { idle, uncovered } from "./coverage.ts"
 import { type Field, required } from "./field.ts"
@@ -11,7 +11,12 @@ import { schemaFault } from "./schema.ts"
 /** Vendors of gateway.yaml; `left` are the optional ones without a secret: their targets are not offered. */
 export interface KnownVendors {
   readonly vendors: ReadonlyMap<string, Vendor>
-  readonly left: ReadonlySet<string>
+  readonly left: LeftOut["vendors"]
+}
+
+export interface ReadModels {
+  readonly models: ReadonlyMap<string, Model>
+  readonly left: LeftOut["models"]
 }
 
 const modelKeys = [
@@ -35,33 +40,36 @@ export const readModels = (
   written: ReadonlyMap<string, Field>,
   aliases: ReadonlyMap<string, string>,
   known: KnownVendors,
-): ReadonlyMap<string, Model> => {
+): ReadModels => {
   const old = Map.groupBy(aliases, ([, model]) => model)
   const models = new Map<string, Model>()
+  const left = new Map<string, { readonly vendors: readonly string[]; readonly aliases: readonly string[] }>()
   for (const [name, field] of written) {
     if (!plainName.test(name)) field.problem(`expected ${nameRule}`)
     const model = readModel(name, field, known, old.get(name)?.map(([alias]) => alias) ?? [])
-    if (model !== undefined) models.set(name, model)
+    if (model === undefined) continue
+    const offered = model.targets.filter(target => !known.left.has(target.vendor))
+    if (offered.length > 0) models.set(name, { ...model, targets: offered })
+    else left.set(name, { vendors: [...new Set(model.targets.map(({ vendor }) => vendor))], aliases: model.aliases })
   }
-  return models
+  return { models, left }
 }
 
 const maxTokens = { least: 1, most: 1_000_000_000 }
 
+/** With all the targets that are written. */
 const readModel = (name: string, field: Field, known: KnownVendors, aliases: readonly string[]): Model | undefined => {
   const fields = field.fields(modelKeys)
   const type = required(field, fields, "type")?.choice(modelTypes)
   const targets = readTargets(required(field, fields, "targets"), known)
   const parameters = readParameters(fields.get("parameters"))
   const price = readPrice(fields.get("price"), { type, parameters })
-  if (type === undefined || targets === undefined) return undefined
-  const offeredBy = targets.filter(target => !known.left.has(target.vendor))
-  if (offeredBy.length === 0) return undefined
+  if (type === undefined || targets === undefined || targets.length === 0) return undefined
   return {
     name,
     type,
     family: fields.get("family")?.string() ?? targets[0]!.vendor,
-    targets: offeredBy,
+    targets,
     created: readCreated(fields.get("created")),
     rules: readRules(fields.get("rules")),
     messages: fields.get("messages")?.boolean() ?? false,

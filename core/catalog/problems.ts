@@ -6,8 +6,8 @@ import type { Position } from "./config.ts"
 export class ConfigError extends Error {
   readonly problems: readonly string[]
 
-  constructor(problems: readonly string[]) {
-    super(problems.join("\n"))
+  constructor(problems: readonly string[], options?: ErrorOptions) {
+    super(problems.join("\n"), options)
     this.name = "ConfigError"
     this.problems = problems
   }

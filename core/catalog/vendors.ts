@@ -18,25 +18,32 @@ const usualTimeouts: Timeouts = {
 
 export const readVendors = (field: Field | undefined, source: SecretSource): KnownVendors => {
   const vendors = new Map<string, Vendor>()
-  const left = new Set<string>()
+  const left = new Map<string, readonly string[]>()
   for (const [name, one] of field?.fields() ?? []) {
     if (!vendorName.test(name)) one.problem("expected a name of small letters, digits and dashes")
     const vendor = readVendor(name, one, source)
-    if (vendor === "left") left.add(name)
-    else if (vendor !== undefined) vendors.set(name, vendor)
+    if (vendor === undefined) continue
+    if ("unset" in vendor) left.set(name, vendor.unset)
+    else vendors.set(name, vendor)
   }
   return { vendors, left }
 }
 
 const vendorKeys = ["adapter", "origin", "secrets", "optional", "timeouts", "on_client_abort", "shared_ids", "options"]
 
-const readVendor = (name: string, field: Field, source: SecretSource): Vendor | "left" | undefined => {
+/** The variables without which an optional vendor is left out. */
+interface Left {
+  readonly unset: readonly string[]
+}
+
+const readVendor = (name: string, field: Field, source: SecretSource): Vendor | Left | undefined => {
   const fields = field.fields(vendorKeys)
   const adapter = fields.get("adapter")?.string("the name of an adapter, a path or a package") ?? name
   const origin = readOrigin(required(field, fields, "origin"))
   const secrets = fields.get("secrets")?.list() ?? []
   const optional = fields.get("optional")?.boolean() ?? false
-  if (optional && !source.sandbox && secrets.length > 0 && secrets.every(secret => unset(secret, source))) return "left"
+  const unset = secrets.flatMap(secret => unsetVariable(secret, source) ?? [])
+  if (optional && !source.sandbox && secrets.length > 0 && unset.length === secrets.length) return { unset }
   const read = secrets.flatMap(secret => readSecret(secret, source) ?? [])
   checkNames(
     field,
@@ -56,9 +63,9 @@ const readVendor = (name: string, field: Field, source: SecretSource): Vendor | 
 }
 
 /** An optional vendor counts as absent only by its environment: a missing file is always a mistake. */
-const unset = (field: Field, source: SecretSource): boolean => {
+const unsetVariable = (field: Field, source: SecretSource): string | undefined => {
   const env = field.shape.kind === "map" ? field.shape.entries.get("env")?.plain() : undefined
-  return typeof env === "string" && (source.env[env] ?? "") === ""
+  return typeof env === "string" && (source.env[env] ?? "") === "" ? env : undefined
 }
 
 const checkNames = (field: Field, names: readonly string[]): void => {

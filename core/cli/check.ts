@@ -3,7 +3,7 @@
 import { credits, creditsText } from "../catalog/credits.ts"
 import { type Config, loadConfig } from "../catalog/load.ts"
 import { price } from "../catalog/price.ts"
-import { type Explanation, explainCall, withGeneration } from "../explain.ts"
+import { type Explanation, explainCall, unsetText, withGeneration } from "../explain.ts"
 import type { Model, PriceCard } from "../offer.ts"
 import { type Answer, type Command, type Input, word } from "./command.ts"
 import { facts, table } from "./text.ts"
@@ -42,15 +42,36 @@ const checked = (config: Config, routes: number): Answer => {
     targets: model.targets.map(target => `${target.vendor}/${target.model}`),
     ...defaultPrice(model, config.catalog.card(model, undefined)),
   }))
+  const left = leftOut(config)
   const summary = `${config.file}: ${routes} routes, ${models.length} models, vendors ${[...config.vendors.keys()].join(" ")}: nothing wrong`
   return {
-    data: { file: config.file, catalog: config.catalog.digest, routes, vendors: [...config.vendors.keys()], models },
-    text: `${table(
-      ["model", "type", "targets", "price"],
-      models.map(one => [one.model, one.type, one.targets.join(" "), one.basis]),
-    )}\n\n${summary}`,
+    data: {
+      file: config.file,
+      catalog: config.catalog.digest,
+      routes,
+      vendors: [...config.vendors.keys()],
+      models,
+      left,
+    },
+    text: [
+      table(
+        ["model", "type", "targets", "price"],
+        models.map(one => [one.model, one.type, one.targets.join(" "), one.basis]),
+      ),
+      "",
+      ...left.map(({ vendor, unset, models }) => `left out: ${vendor} (${unsetText(unset)}), ${models} models`),
+      summary,
+    ].join("\n"),
   }
 }
+
+/** Optional vendors without a secret, and how many models each would serve that nobody else serves here. */
+const leftOut = ({ catalog: { left } }: Config) =>
+  [...left.vendors].map(([vendor, unset]) => ({
+    vendor,
+    unset,
+    models: [...left.models.values()].filter(({ vendors }) => vendors.includes(vendor)).length,
+  }))
 
 const noPrice = "none: its calls are refused"
 

@@ -23,6 +23,8 @@ const groups: Readonly<Record<string, string>> = {
   ledger: "the append-only record of credits",
 }
 
+const awakeMs = 60_000
+
 const defaultFile = "config/gateway.yaml"
 
 /**
@@ -33,6 +35,8 @@ const defaultFile = "config/gateway.yaml"
  */
 export const runCli = async (words: readonly string[], terminal: Terminal): Promise<number> => {
   const json = words.includes("--json")
+  // What a command waits for may be an alarm of the clock, and those keep no process alive.
+  const awake = setInterval(() => {}, awakeMs)
   let code = 0
   const program = programOf(terminal, answer => {
     terminal.print(json ? JSON.stringify(answer.data) : answer.text)
@@ -46,6 +50,8 @@ export const runCli = async (words: readonly string[], terminal: Terminal): Prom
     const message = error instanceof Error ? error.message : String(error)
     terminal.complain(json ? JSON.stringify({ error: message }) : `tollgate: ${message}`)
     return error instanceof CliError ? error.exitCode : 1
+  } finally {
+    clearInterval(awake)
   }
 }
 

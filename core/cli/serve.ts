@@ -23,9 +23,10 @@ export const serveCommands: readonly Command[] = [
 ]
 
 async function serve(input: Input): Promise<Answer> {
-  const gateway = await startGateway({ file: input.file, env: input.terminal.env, overrides: overridesOf(input) })
+  const starting = startGateway({ file: input.file, env: input.terminal.env, overrides: overridesOf(input) })
+  const ended = untilEnd(starting)
+  const gateway = await starting
   setTimeout(giveBackMemory, settledMs).unref()
-  const ended = untilEnd(gateway)
   const ready: Ready = {
     url: gateway.url + gateway.config.basePath,
     ops: gateway.opsUrl,
@@ -53,10 +54,11 @@ const portOf = (text: string): number => {
 const echoMs = 1_000
 
 /**
- * Resolves to the exit code when the gateway has drained. A second signal does not wait. After an error that nobody
- * caught, nothing about the process is certain: it drains what it can and ends with 1.
+ * Resolves to the exit code when the gateway has drained; signals that come while it starts are obeyed when it has. A
+ * second one does not wait. After an error that nobody caught, nothing about the process is certain: it drains what it
+ * can and ends with 1.
  */
-const untilEnd = (gateway: Gateway): Promise<number> =>
+const untilEnd = (starting: Promise<Gateway>): Promise<number> =>
   new Promise(resolve => {
     let stoppingSince: number | undefined
     const stop = (code: number): void => {
@@ -65,23 +67,28 @@ const untilEnd = (gateway: Gateway): Promise<number> =>
         return
       }
       stoppingSince = performance.now()
-      gateway.stop().then(
-        () => resolve(code),
-        error => {
-          gateway.parts.log.error({ err: error }, "stopped with an error")
-          resolve(1)
-        },
+      started(gateway =>
+        gateway.stop().then(
+          () => resolve(code),
+          error => {
+            gateway.parts.log.error({ err: error }, "stopped with an error")
+            resolve(1)
+          },
+        ),
       )
     }
-    const crash = (error: unknown): void => {
-      gateway.parts.log.error({ err: error }, "unexpected error: draining, then ending")
-      if (stoppingSince === undefined) stop(1)
-    }
+    const started = (act: (gateway: Gateway) => unknown): void => void starting.then(act, () => {}) // told by `serve`
     process.on("SIGTERM", () => stop(0))
     process.on("SIGINT", () => stop(0))
-    process.on("SIGHUP", () => void gateway.reload()) // says in the log what became of it
-    process.on("uncaughtException", crash)
-    process.on("unhandledRejection", crash)
+    process.on("SIGHUP", () => started(gateway => gateway.reload())) // says in the log what became of it
+    started(({ parts }) => {
+      const crash = (error: unknown): void => {
+        parts.log.error({ err: error }, "unexpected error: draining, then ending")
+        if (stoppingSince === undefined) stop(1)
+      }
+      process.on("uncaughtException", crash)
+      process.on("unhandledRejection", crash)
+    })
   })
 
 /**

@@ -46,8 +46,8 @@ export interface RouteParts {
 const sampleEvery = 100
 
 /**
- * @throws Error naming route and plugin when a fact is needed that nobody before provides, when a `key` route has no
- * principal, or a charging route no quote
+ * @throws ChainError naming route and plugin when a fact is needed that nobody before provides, or provided twice, when
+ * a `key` route has no principal, or a charging route no quote
  */
 export const compileRoute = (route: Route, steps: readonly NamedStep[], parts: RouteParts): CompiledRoute => {
   const chain = steps.filter(({ step }) => step.on === undefined || step.on(route))
@@ -132,25 +132,31 @@ const core =
     }
   }
 
-/** A fact that nothing provides; `plugin` is the one that needs it, if it is not the route itself. */
+/** A fact that nothing provides, or two do; `step` is the one at fault, if it is not the route itself. */
 export class ChainError extends Error {
-  readonly plugin: string | undefined
+  readonly step: NamedStep | undefined
 
-  constructor(message: string, plugin?: string) {
+  constructor(message: string, step?: NamedStep) {
     super(message)
-    this.plugin = plugin
+    this.step = step
   }
 }
 
 const prove = (route: Route, chain: readonly NamedStep[]): void => {
-  const known = new Set<keyof Facts>()
+  const known = new Map<keyof Facts, string>()
   const at = `${route.method} ${route.path}`
-  for (const { plugin, step } of chain) {
+  for (const named of chain) {
+    const { plugin, step } = named
     for (const fact of step.needs ?? []) {
       if (!known.has(fact))
-        throw new ChainError(`${at}: plugin ${plugin} needs "${fact}", which no plugin above it provides`, plugin)
+        throw new ChainError(`${at}: plugin ${plugin} needs "${fact}", which no plugin above it provides`, named)
     }
-    for (const fact of step.provides ?? []) known.add(fact)
+    for (const fact of step.provides ?? []) {
+      const other = known.get(fact)
+      if (other !== undefined)
+        throw new ChainError(`${at}: plugin ${plugin} provides "${fact}", and so does plugin ${other} above it`, named)
+      known.set(fact, plugin)
+    }
   }
   if (route.access === "key" && !known.has("principal"))
     throw new ChainError(`${at} takes a key, but no plugin in its chain provides "principal"`)

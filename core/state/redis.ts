@@ -28,7 +28,7 @@ const connectMs = 1_000
 /**
  * Opens even while Redis is down: `ready()` tells when calls can be served.
  *
- * @throws Error when Redis answers and may evict keys
+ * @throws Error when the address is none (its text is not told), or when Redis answers and may evict keys
  */
 export const openRedis = async (options: RedisOptions): Promise<Store> => {
   const { now, onState = () => {}, observe, prefix, cluster } = options
@@ -80,6 +80,9 @@ const connection = {
 } as const
 
 const connect = ({ url, cluster }: RedisOptions): Redis | Cluster => {
+  // Else ioredis takes it for the path of a socket, and its errors name that path with the password in it.
+  if (!/^rediss?:\/\//i.test(url) || !URL.canParse(url))
+    throw new Error("The address of Redis is not redis://host:port")
   if (!cluster) return new Redis(url, { ...connection, enableOfflineQueue: false, retryStrategy: retryDelay })
   return new Cluster([url], {
     clusterRetryStrategy: retryDelay,

@@ -32,6 +32,7 @@ export default {
       model: "body",
       accepts: {
         types: ["llm"],
+        servedBy: adapter => adapter.chat !== undefined,
         otherwise: { code: "model_not_found", message: "invalid_request_error - Model 'X' not found" },
       },
       charge: "usage",

@@ -38,7 +38,12 @@ export default {
       access: "key",
       dialect: "openai",
       model: "body",
-      accepts: { types: ["llm", "decision"], otherwise: { code: "model_not_found", message: "Model 'X' not found" } },
+      accepts: {
+        types: ["llm", "decision"],
+        servedBy: ({ chat, decisions }, { type }) =>
+          chat !== undefined || (type === "decision" && decisions !== undefined),
+        otherwise: { code: "model_not_found", message: "Model 'X' not found" },
+      },
       charge: "usage",
       limit: "common",
       schema,

@@ -34,7 +34,11 @@ export default {
       access: "key",
       dialect: "openai",
       model: "body",
-      accepts: { types: ["embedding"], otherwise: { code: "model_not_found", message: "Model 'X' not found" } },
+      accepts: {
+        types: ["embedding"],
+        servedBy: adapter => adapter.embeddings !== undefined,
+        otherwise: { code: "model_not_found", message: "Model 'X' not found" },
+      },
       charge: "usage",
       limit: "common",
       schema,

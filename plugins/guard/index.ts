@@ -31,7 +31,12 @@ export default {
       access: "key",
       dialect: "openai",
       model: "body",
-      accepts: { types: ["guard"], otherwise: { code: "model_not_found", message: "Model 'X' not found" } },
+      accepts: {
+        types: ["guard"],
+        servedBy: ({ chat, moderation }, { capabilities }) =>
+          moderation !== undefined || (capabilities.includes(byChat) && chat !== undefined),
+        otherwise: { code: "model_not_found", message: "Model 'X' not found" },
+      },
       charge: "usage",
       limit: "common",
       schema,

@@ -1,7 +1,7 @@
 /** Cohere's own wire: embeddings and rerank. Its chat is served by its compatible endpoint, with the adapter `openai`. */
 
 import type { Adapter, EmbeddingsSpoke } from "../../core/index.ts"
-import { answerIn, apiPath, picked } from "./common/answers.ts"
+import { answerIn, apiPath, apiPathOptions, picked } from "./common/answers.ts"
 import { compact, count, type Surprises } from "./common/counts.ts"
 import { embeddingList, inputType, textsOf } from "./common/embeddings.ts"
 import { type Json, list, record } from "./common/json.ts"
@@ -49,6 +49,7 @@ export default {
   name: "cohere",
   dialect: messageDialect("cohere"),
   fields: { toVendor: ["content-type", "accept"], toClient: ["content-type", "retry-after"], query: [] },
+  options: apiPathOptions,
   authorise: secret => ({ authorization: `Bearer ${secret.reveal()}` }),
   apis: {
     embed: wholeOnly((answer, surprises) =>

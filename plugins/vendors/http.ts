@@ -15,9 +15,13 @@ interface Options {
   readonly to_client?: readonly string[]
 }
 
+/** RFC 9110 section 5.1; a trailing `*` in a list of names matches a prefix. */
+const token = "[A-Za-z0-9!#$%&'+.^_`|~-]+"
+const fieldNames = { type: "array", items: { type: "string", pattern: `^${token}[*]?$` } }
+
 const optionsOf = (vendor: Vendor): Options => vendor.options as Options
 
-/** One request is one request, however it answers: what was delivered is charged. */
+/** One request is one request, whatever comes back. An error answer is passed on, and costs nothing. */
 class RequestMeter implements UsageReader {
   whole(): void {}
   event(): void {}
@@ -28,7 +32,7 @@ class RequestMeter implements UsageReader {
 
 const api: Api = { usage: () => new RequestMeter(), sign: () => ({ sign: "content" }) }
 
-/** Redirections and "not modified" are the client's to read; only credentials and outages are ours. */
+/** "Not modified" is the client's to read; a redirect is not followed, and becomes 400. Credentials and outages are ours. */
 const fault = (status: number): Fault => faultOf({ kind: status < 400 ? "invalid" : kindOf(status), status })
 
 const render = (error: GatewayError) => ({
@@ -67,6 +71,19 @@ export default {
     query: ["*"],
   },
   moreFields,
+  options: {
+    type: "object",
+    additionalProperties: false,
+    properties: {
+      auth: {
+        type: "object",
+        additionalProperties: false,
+        properties: { field: { type: "string", pattern: `^${token}$` }, prefix: { type: "string" } },
+      },
+      to_vendor: fieldNames,
+      to_client: fieldNames,
+    },
+  },
   authorise: (secret, vendor) => {
     const { field = "authorization", prefix = "Bearer " } = optionsOf(vendor).auth ?? {}
     return { [field.toLowerCase()]: `${prefix}${secret.reveal()}` }

@@ -1,7 +1,7 @@
 /** Jina: embeddings in the hub's shape with words of its own, and rerank. */
 
 import type { Adapter, EmbeddingsSpoke } from "../../core/index.ts"
-import { apiPath, picked } from "./common/answers.ts"
+import { apiPath, apiPathOptions, picked } from "./common/answers.ts"
 import { countedList, inputType, textsOf } from "./common/embeddings.ts"
 import { list, record } from "./common/json.ts"
 import { messageDialect, messageFaults } from "./common/message-faults.ts"
@@ -49,6 +49,7 @@ export default {
   name: "jina",
   dialect: messageDialect("jina"),
   fields: { toVendor: ["content-type", "accept"], toClient: ["content-type", "retry-after"], query: [] },
+  options: apiPathOptions,
   authorise: secret => ({ authorization: `Bearer ${secret.reveal()}` }),
   apis: { embeddings: by("data"), rerank: by("results") },
   fault: messageFaults({ account: /^(?:invalid api key|unauthorized|insufficient (?:account )?balance)/i }),

@@ -1,7 +1,7 @@
 /** Voyage: embeddings in the hub's shape with words of its own, and rerank. */
 
 import type { Adapter, EmbeddingsSpoke } from "../../core/index.ts"
-import { apiPath, picked } from "./common/answers.ts"
+import { apiPath, apiPathOptions, picked } from "./common/answers.ts"
 import { countedList, inputType, textsOf } from "./common/embeddings.ts"
 import { type Json, list, record } from "./common/json.ts"
 import { messageDialect, messageFaults } from "./common/message-faults.ts"
@@ -44,6 +44,7 @@ export default {
   name: "voyage",
   dialect: messageDialect("voyage"),
   fields: { toVendor: ["content-type", "accept"], toClient: ["content-type", "retry-after"], query: [] },
+  options: apiPathOptions,
   authorise: secret => ({ authorization: `Bearer ${secret.reveal()}` }),
   apis: { embeddings: listed, rerank: listed },
   // An account without a way of payment is limited to a few calls a minute.

@@ -74,7 +74,7 @@ listen: { host: 0.0.0.0, port: 0 }
 ops: { host: 0.0.0.0, port: 1, token: { env: ONE_KEY, name: ops } }
 base_path: /ai
 timezone: Europe/Berlin
-store: { kind: redis, url: { env: ONE_KEY }, cluster: true, prefix: mine, deadline: 250ms }
+store: { kind: redis, url: { env: REDIS_URL }, cluster: true, prefix: mine, deadline: 250ms }
 limits: { bodies_in_memory: 1GB, connections: 7, step: 1m }
 upstream: { connections: 3, drain: { count: 0, time: 1s, bytes: 64KB } }
 shutdown: 1h
@@ -375,6 +375,31 @@ t.test("a plugin's option that is wrong is told with its own place, or the neare
   t.match(second?.at, { line: 5, column: 13 })
 })
 
+t.test("an address of the store that is none is told at its line, and what stands in it is not", async t => {
+  const yaml = `${smallGateway}store: { kind: redis, url: { env: REDIS_URL } }`
+  const bad = [
+    "redis//user:PASSWORD@cache:6379",
+    "//user:PASSWORD@cache:6379",
+    "cache:6379",
+    "http://user:PASSWORD@cache",
+    "redis://",
+    "redis://user:PASSWORD%zz@cache",
+    "redis://user:PASSWORD@cache:port",
+  ]
+  for (const REDIS_URL of bad) {
+    const problems = await problemsOf(t, { "gateway.yaml": yaml }, { env: { ...smallEnvironment, REDIS_URL } })
+    t.match(problems, [/^gateway\.yaml:3:28 store\.url: expected an address such as redis:/], REDIS_URL)
+    t.notMatch(problems.join(), /PASSWORD|cache/)
+  }
+  for (const REDIS_URL of ["rediss://user:p%40ss@cache:6380/1", "redis://127.0.0.1"])
+    t.same(await problemsOf(t, { "gateway.yaml": yaml }, { env: { ...smallEnvironment, REDIS_URL } }), [])
+})
+
+t.test("a store that says only its path is the embedded one", async t => {
+  const { store } = await loadFrom(t, { "gateway.yaml": `${smallGateway}store: { path: ./x.db }` })
+  t.match(store, { kind: "sqlite", path: /\/x\.db$/, durability: "power" })
+})
+
 t.test("what a running process cannot change is named, and nothing else", async t => {
   const before = await loadFrom(t, { "gateway.yaml": `${smallGateway}store: { kind: sqlite, path: ":memory:" }` })
   t.same(needsRestart(before, before), [])
@@ -383,12 +408,19 @@ t.test("what a running process cannot change is named, and nothing else", async 
   })
   t.same(needsRestart(before, same), [])
   const other = await loadFrom(t, {
-    "gateway.yaml": `${smallGateway}listen: { port: 1 }\nops: { token: { env: ONE_KEY } }\nbase_path: /x\nstore: { kind: redis, url: { env: ONE_KEY } }\n`,
+    "gateway.yaml": `${smallGateway}listen: { port: 1 }\nops: { token: { env: ONE_KEY } }\nbase_path: /x\nstore: { kind: redis, url: { env: REDIS_URL } }\n`,
   })
   t.same(needsRestart(before, other), ["listen", "ops", "base_path", "store"])
   const turned = {
     ...other,
-    store: { ...other.store, url: { name: "ONE_KEY", reveal: () => "another" } },
+    store: { ...other.store, url: { name: "REDIS_URL", reveal: () => "another" } },
   } as typeof other
   t.same(needsRestart(other, turned), ["store"])
+})
+
+t.test("a file that is not there is told with the way to get one", async t => {
+  const folder = await folderWith(t, {})
+  await t.rejects(loadConfig(join(folder, "none.yaml")), {
+    message: /expected a file that can be read at .*none\.yaml; `cp -r node_modules\/tollgate\/config \.` brings one/,
+  })
 })

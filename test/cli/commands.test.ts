@@ -36,13 +36,13 @@ interface Said {
   readonly errors: string
 }
 
-const cli = (t: Test) => {
-  const folder = t.testdir({ "gateway.yaml": gatewayYaml, "catalog.yaml": catalogYaml })
+const cli = (t: Test, gateway = gatewayYaml, env: Readonly<Record<string, string>> = {}) => {
+  const folder = t.testdir({ "gateway.yaml": gateway, "catalog.yaml": catalogYaml })
   const file = join(folder, "gateway.yaml")
   const run = async (line: string): Promise<Said> => {
     const said = { out: [] as string[], errors: [] as string[] }
     const terminal = {
-      env: {},
+      env,
       print: (text: string) => void said.out.push(text),
       complain: (text: string) => void said.errors.push(text),
     }
@@ -251,4 +251,45 @@ t.test("help is no failure", async t => {
   const { code, out } = await run("org --help")
   t.equal(code, 0)
   t.match(out, /create.*\n.*list/)
+})
+
+const partly = `
+store: { path: ":memory:" }
+vendors:
+  acme: { adapter: openai, origin: "https://api.acme.example", secrets: [{ env: ACME_KEY }], optional: true }
+  tools: { adapter: http, origin: "https://tools.example", secrets: [{ env: TOOLS_KEY }] }
+  maps: { adapter: http, origin: "https://maps.example", secrets: [{ env: A }, { env: B }], optional: true }
+plugins:
+  - auth
+  - rate-limit
+  - model
+  - pricing
+  - proxy: { path: /tools/, vendor: tools, price: 2 }
+  - proxy: { path: /maps/, vendor: maps }
+`
+
+t.test("what is left out for want of a secret is told, and its proxy line skipped", async t => {
+  const { run, json } = cli(t, partly, { TOOLS_KEY: "k" })
+  const { code, out } = await run("check")
+  t.equal(code, 0)
+  t.match(out, /^left out: acme \(ACME_KEY is not set\), 4 models$/m)
+  t.match(out, /^left out: maps \(A, B are not set\), 0 models$/m)
+  t.match((await json("check")).left, [{ vendor: "acme", unset: ["ACME_KEY"], models: 4 }, { vendor: "maps" }])
+  for (const name of ["small", "tiny"]) {
+    const { errors } = await run(`explain POST /chat/completions --model ${name}`)
+    t.equal(errors, `tollgate: ${name} is left out, with its vendors: acme (ACME_KEY is not set)`)
+  }
+  t.match((await run("explain POST /chat/completions --model nope")).errors, "the catalog has no model nope")
+  t.match((await run("explain POST /maps/")).errors, "no route takes /v1/gateway/maps/")
+})
+
+t.test("explain tells the vendor, the secret and the price of a route that sells one thing", async t => {
+  const { json, run } = cli(t, partly, { TOOLS_KEY: "k" })
+  t.match(await json("explain POST /tools/x"), {
+    model: "proxy.tools",
+    taken: true,
+    targets: [{ vendor: "tools", secrets: ["TOOLS_KEY"] }],
+    price: [{ item: "requests", basis: /^2/ }],
+  })
+  t.match((await run("explain POST /tools/x")).out, /tools .*TOOLS_KEY/)
 })

@@ -10,14 +10,14 @@ import { root } from "../fixtures/sources.ts"
 
 const key = "tg_serve_test_key_0000000000000000000000000000"
 
-const yaml = (port: number) => `
+const yaml = (port: number, plugin = "") => `
 sandbox: true
 listen: { port: ${port} }
 ops: { port: 0 }
 store: { kind: sqlite, path: ./tollgate.db, durability: process }
 shutdown: 2s
 vendors: { acme: { adapter: openai, origin: "https://api.acme.example" } }
-plugins: [metrics, access-log, edge, { maintenance: { on: false } }, body-size, auth, rate-limit, model, pricing]
+plugins: [metrics, access-log, edge, { maintenance: { on: false } }, body-size, auth, rate-limit, model, pricing${plugin}]
 bootstrap: { organisations: { north: { models: all, members: { alice: { credits: 5, keys: [${key}] } } } } }
 `
 
@@ -32,8 +32,16 @@ interface Served {
   readonly ended: Promise<number | null>
 }
 
-const serve = (t: Test, words: readonly string[] = [], port = 0): Served => {
-  const folder = t.testdir({ "gateway.yaml": yaml(port), "catalog.yaml": catalog })
+const serve = (
+  t: Test,
+  words: readonly string[] = [],
+  { port = 0, plugin }: { port?: number; plugin?: string } = {},
+) => {
+  const folder = t.testdir({
+    "gateway.yaml": yaml(port, plugin === undefined ? "" : ", ./own.mjs"),
+    "catalog.yaml": catalog,
+    "own.mjs": plugin ?? "",
+  })
   const file = join(folder, "gateway.yaml")
   const child = spawn(process.execPath, [join(root, "core", "cli.ts"), "serve", "--config", file, ...words], {
     stdio: ["ignore", "pipe", "pipe"],
@@ -49,7 +57,7 @@ const serve = (t: Test, words: readonly string[] = [], port = 0): Served => {
     await ended
   })
   const reader: Interface = createInterface({ input: child.stdout! })
-  return { child, file, lines: reader[Symbol.asyncIterator](), errors: () => errors, ended }
+  return { child, file, lines: reader[Symbol.asyncIterator](), errors: () => errors, ended } satisfies Served
 }
 
 /** The first line that is JSON and has what is asked for. */
@@ -114,6 +122,41 @@ t.test("SIGHUP reads the file again, and a broken one changes nothing", async t 
   await answer.body?.cancel()
 })
 
+/** Its setup says that it began, and ends when it is told to by a signal of its own. */
+const waiting = `export default {
+  name: "waiting",
+  api: 1,
+  setup: () => new Promise(done => {
+    process.once("SIGUSR2", () => done())
+    process.stdout.write('{"setting":"up"}\\n')
+  }),
+}
+`
+
+t.test("a signal that comes while it starts is obeyed when it has: SIGHUP reloads, SIGTERM ends it with 0", async t => {
+  const reloaded = serve(t, ["--json"], { plugin: waiting })
+  await lineWith(reloaded, "setting")
+  reloaded.child.kill("SIGHUP")
+  reloaded.child.kill("SIGUSR2")
+  await lineWith(reloaded, "url")
+  await lineWith(reloaded, "setting")
+  reloaded.child.kill("SIGTERM")
+  t.equal(await reloaded.ended, 0, "though the setup of the reload has not ended")
+  const stopped = serve(t, ["--json"], { plugin: waiting })
+  await lineWith(stopped, "setting")
+  stopped.child.kill("SIGTERM")
+  stopped.child.kill("SIGUSR2")
+  t.equal(await stopped.ended, 0)
+})
+
+t.test("a timer that a plugin left running does not keep it from ending", async t => {
+  const plugin = "export default { name: 'left', api: 1, setup: () => void setInterval(() => {}, 1000) }"
+  const served = serve(t, ["--json"], { plugin })
+  await lineWith(served, "url")
+  served.child.kill("SIGTERM")
+  t.equal(await served.ended, 0)
+})
+
 t.test("a port that is taken is told in one line, with exit code 1", async t => {
   const other = createServer().listen(0, "127.0.0.1")
   await once(other, "listening")
@@ -132,4 +175,24 @@ t.test("a second gateway on the same file is refused", async t => {
   })
   const [code] = await once(child, "exit")
   t.equal(code, 1)
+})
+
+t.test("`check` ends, and says why, when a plugin's setup does not", async t => {
+  const folder = t.testdir({
+    "gateway.yaml": `${yaml(0, ", ./own.mjs")}limits: { step: 50ms }\n`,
+    "catalog.yaml": catalog,
+    "own.mjs": "export default { name: 'stuck', api: 1, setup: () => new Promise(() => {}) }",
+  })
+  const words = ["check", "--config", join(folder, "gateway.yaml")]
+  const child = spawn(process.execPath, [join(root, "core", "cli.ts"), ...words], {
+    stdio: ["ignore", "ignore", "pipe"],
+    env: { PATH: process.env.PATH },
+  })
+  let errors = ""
+  child.stderr.on("data", chunk => {
+    errors += chunk
+  })
+  const [code] = await once(child, "close")
+  t.equal(code, 1)
+  t.match(errors, /^tollgate: .*gateway\.yaml:\d+:\d+ plugins\.9: plugin stuck: setup did not end within 0\.05s\n$/)
 })

@@ -93,7 +93,10 @@ t.test("two routes on one path, and two steps that bill, are refused", async t =
         handle: call => call.reply(200, {}),
       }),
   }
-  await t.rejects(open(t, { plugins: [twice] }), /gateway\.yaml:\d+:\d+ plugins\.0: Two routes for GET \/credits\//)
+  await t.rejects(
+    open(t, { plugins: [twice] }),
+    /gateway\.yaml:1:1 given plugins\.twice: Two routes for GET \/credits\//,
+  )
 })
 
 t.test("a step sees every route that its `on` names, native ones included, and none besides", async t => {
@@ -164,4 +167,19 @@ t.test("a plugin in plain JavaScript that forgets to return what next() gave is 
   const gateway = await open(t, { plugins: [forgetful] })
   await (await gateway.call("/credits/")).text().catch(() => "cut")
   t.ok(gateway.lines.some(line => JSON.stringify(line).includes("plugin probe must return what next() gave")))
+})
+
+t.test("the counters that alarms watch stand at zero before their first event", async t => {
+  const gateway = await open(t, { gateway: { plugins: [...guards, { proxy: { path: "/x/", vendor: "openai" } }] } })
+  const metrics = await gateway.metrics()
+  for (const series of [
+    'usage_missing_total{vendor="openai",model="test-chat"}',
+    'usage_unpriced_total{vendor="openai",model="test-chat"}',
+    'usage_unpriced_total{vendor="openai",model="proxy.x"}',
+    'plugin_errors_total{plugin="pricing"}',
+    'plugin_errors_total{plugin="chat"}',
+    'config_reloads_total{outcome="applied"}',
+    'config_reloads_total{outcome="refused"}',
+  ])
+    t.ok(metrics.includes(`tollgate_${series} 0\n`), series)
 })

@@ -1,4 +1,5 @@
 /** What others get: two faces, a short list of dependencies, nothing that runs at install time. */
+import { matchesGlob, posix } from "node:path"
 import t from "tap"
 import { read } from "../fixtures/sources.ts"
 
@@ -25,6 +26,20 @@ t.test("the package opens exactly two doors", async t => {
     "tollgate/package.json",
   ]) {
     await t.rejects(import(inside), { code: "ERR_PACKAGE_PATH_NOT_EXPORTED" }, inside)
+  }
+})
+
+t.test("a page that is packed leads to pages that are packed", async t => {
+  const isPacked = (path: string): boolean =>
+    manifest.files.some((one: string) => path === one || path.startsWith(`${one}/`) || matchesGlob(path, one))
+  for (const page of ["README.md", "core/README.md", "plugins/README.md", "plugins/vendors/README.md"]) {
+    t.ok(isPacked(page), page)
+    const links = [...read(page).matchAll(/\]\(([^)#:]+)\)/g)].map(([, link]) => posix.join(posix.dirname(page), link!))
+    t.same(
+      links.filter(link => !isPacked(link) && !isPacked(posix.join(link, "README.md"))),
+      [],
+      page,
+    )
   }
 })
 

@@ -16,7 +16,8 @@ const code = [...filesBelow("core"), ...filesBelow("plugins")].filter(isCode)
 /** The face, its parts and its small tools. */
 const contract = /^core\/(index|plugin|host|adapter|errors|offer|kit\/[^/]+|state\/store)\.ts$/
 /** What ties the rooms together. */
-const assembly = /^core\/(gateway|process|generation|bootstrap|explain|loader|testing|version)\.ts$/
+const assembly =
+  /^core\/(gateway|process|generation|setups|route-body|bootstrap|explain|loader|adapters|testing|version)\.ts$/
 /** Amounts, prices and rights are pure functions that the face, the ledger and the command line share. */
 const arithmetic = /^core\/catalog\/(price|credits|exact|describe|access|flat)\.ts$/
 /** Only types: the shape of a checked configuration. */

@@ -156,3 +156,16 @@ t.test("scripts tell the time by the server's clock, not by this process's", asy
   const [row] = await store.accounts.entries(alice, { after: 0, limit: 1 })
   t.ok(Math.abs(row!.at - Date.now()) < 60_000)
 })
+
+t.test("an address that is none is refused without a word of it", async t => {
+  for (const cluster of [false, true])
+    for (const url of [
+      "//user:PASSWORD@cache:6379",
+      "redis//user:PASSWORD@cache",
+      "redis://user:PASSWORD@cache:port",
+    ]) {
+      const error = await openRedis(options(url, { cluster })).catch(error => error)
+      t.match(error, { message: "The address of Redis is not redis://host:port" })
+      t.notMatch(JSON.stringify([error.stack, Object.values(error)]), "PASSWORD")
+    }
+})

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto"
+import { statSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import fc from "fast-check"
@@ -206,4 +207,23 @@ t.test("a file of a newer version is not touched", async t => {
   newer.close()
   await t.rejects(openSqlite(options({ path })), /newer Tollgate/)
   await t.rejects(openSqlite(options({ path })), /newer Tollgate/, "and the lock was given back")
+})
+
+t.test("a file that cannot be opened is named, and so is one that is no store", async t => {
+  const folder = t.testdir({
+    "is-a-folder.db": {},
+    "text.db": "no database, but long enough to be looked at ".repeat(100),
+  })
+  for (const name of ["is-a-folder.db", "text.db"]) {
+    const path = join(folder, name)
+    await t.rejects(openSqlite(options({ path })), { message: `The store ${path} cannot be opened: ` })
+    await t.rejects(openSqlite(options({ path, owner: false })), { message: `The store ${path} cannot be opened: ` })
+  }
+})
+
+t.test("a new store is its owner's alone, with the files beside it", async t => {
+  const path = join(t.testdir(), "store.db")
+  const store = await open(t, { path })
+  await store.directory.createOrganisation(acme)
+  for (const file of ["", "-wal", "-shm", ".lock"]) t.equal(statSync(path + file).mode & 0o777, 0o600, file)
 })

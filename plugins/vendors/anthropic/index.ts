@@ -6,11 +6,7 @@ import { anthropicDialect } from "./dialect.ts"
 import { fault } from "./faults.ts"
 import { MessagesMeter, messagesSign } from "./meter.ts"
 
-const messages: Api = {
-  usage: () => new MessagesMeter(),
-  sign: messagesSign,
-  parts: { types: { image: "image", document: "file" } },
-}
+const messages: Api = { usage: () => new MessagesMeter(), sign: messagesSign }
 
 /** Free of charge at the vendor. */
 const countTokens: Api = {

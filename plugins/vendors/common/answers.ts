@@ -1,6 +1,6 @@
 /** What translations of whole answers have in common. */
 
-import type { ChatContext, Vendor } from "../../../core/index.ts"
+import type { ChatContext, JsonSchema, Vendor } from "../../../core/index.ts"
 import { type Json, parse, record } from "./json.ts"
 
 /** The answer as an object, whatever it is. */
@@ -16,6 +16,15 @@ export const madeCallId = ({ id }: Pick<ChatContext, "id">, at: number): string 
 /** The API lies below `/v1`, or below the `api_path` of the vendor's options (`""` for none). */
 export const apiPath = ({ options }: Vendor, usual = "/v1"): string =>
   typeof options.api_path === "string" ? options.api_path : usual
+
+export const apiPathOption: JsonSchema = { type: "string", pattern: "^(/[A-Za-z0-9._~-]+)*$" }
+
+/** The options of adapters that ask for it alone. */
+export const apiPathOptions: JsonSchema = {
+  type: "object",
+  additionalProperties: false,
+  properties: { api_path: apiPathOption },
+}
 
 /** Those of the fields that the request has. */
 export const picked = (request: Readonly<Record<string, unknown>>, names: readonly string[]): Record<string, unknown> =>

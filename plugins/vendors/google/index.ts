@@ -7,12 +7,7 @@ import { embeddingsSpoke, embedMeter } from "./embeddings.ts"
 import { fault } from "./faults.ts"
 import { GenerateMeter, generateSign } from "./meter.ts"
 
-/** The API takes both spellings of its names. */
-const parts = {
-  keys: { inlineData: "image", inline_data: "image", fileData: "file", file_data: "file" },
-} as const
-
-const generate: Api = { usage: () => new GenerateMeter(), sign: generateSign, parts }
+const generate: Api = { usage: () => new GenerateMeter(), sign: generateSign }
 
 /** Free of charge at the vendor. */
 const count: Api = {
@@ -20,8 +15,6 @@ const count: Api = {
   sign: () => ({ sign: "content" }),
   metered: false,
 }
-
-const embed: Api = { ...embedMeter, parts }
 
 export default {
   name: "google",
@@ -33,7 +26,7 @@ export default {
     query: ["alt"],
   },
   authorise: secret => ({ "x-goog-api-key": secret.reveal() }),
-  apis: { generate, count, embed },
+  apis: { generate, count, embed: embedMeter },
   fault,
   chat: chatSpoke,
   embeddings: embeddingsSpoke,

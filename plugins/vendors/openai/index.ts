@@ -1,6 +1,7 @@
 /** The OpenAI wire: chat completions, Responses, embeddings, moderations. Many other vendors speak it too. */
 
-import type { Adapter, Api, Dialect } from "../../../core/index.ts"
+import type { Adapter, Api, Dialect, JsonSchema } from "../../../core/index.ts"
+import { apiPathOption } from "../common/answers.ts"
 import { chatSpoke } from "./chat.ts"
 import { ChatMeter, chatSign } from "./chat-meter.ts"
 import { openaiDialect, responsesDialect } from "./dialect.ts"
@@ -17,16 +18,19 @@ import {
 } from "./others.ts"
 import { ResponsesMeter, responsesSign } from "./responses.ts"
 
-const chat: Api = {
-  usage: () => new ChatMeter(),
-  sign: chatSign,
-  parts: { types: { image_url: "image", input_audio: "file", file: "file" } },
-}
+const chat: Api = { usage: () => new ChatMeter(), sign: chatSign }
 
-const responses: Api = {
-  usage: () => new ResponsesMeter(),
-  sign: responsesSign,
-  parts: { types: { input_image: "image", input_audio: "file", input_file: "file" } },
+const responses: Api = { usage: () => new ResponsesMeter(), sign: responsesSign }
+
+/** What hosts of this wire differ in: its path, the role of instructions, the name of the limit. */
+const options: JsonSchema = {
+  type: "object",
+  additionalProperties: false,
+  properties: {
+    api_path: apiPathOption,
+    developer: { type: "boolean" },
+    max_tokens_as: { enum: ["max_tokens", "max_completion_tokens"] },
+  },
 }
 
 /** Registered beside the adapter's own dialect. */
@@ -50,6 +54,7 @@ export default {
     ],
     query: [],
   },
+  options,
   authorise: secret => ({ authorization: `Bearer ${secret.reveal()}` }),
   apis: { chat, responses, embeddings, rerank, moderations, decisions },
   fault,
