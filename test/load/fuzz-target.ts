@@ -18,7 +18,7 @@ const catalog = {
     gpt: model("llm", "openai", "gpt-4.1", { messages: true }),
     claude: model("llm", "anthropic", "claude-sonnet-4-5", { max_output: 4096 }),
     gemini: model("llm", "google", "gemini-2.5-flash", { messages: true }),
-    vectors: model("embedding", "openai", "text-embedding-3-small"),
+    vectors: model("embedding", "openai", "text-embedding-3-small", { price: { input: tokens.input } }),
     guard: model("guard", "openai", "omni-moderation-latest", flat),
     rerank: model("rerank", "cohere", "rerank-v3.5", flat),
   },
