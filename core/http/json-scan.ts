@@ -30,7 +30,7 @@ const valuesMax = 300_000
  * checked as UTF-8 (a native pass of some GB a second), not only the keys that are read: a lenient vendor could take an
  * overlong `model` for the key that we did not see.
  *
- * `textBytes` leaves out blobs: string values of 256 bytes or more that are data URLs or base64 to their last byte and
+ * `textBytes` leaves out blobs: string values of 256 bytes or more that are data URLs or base64, to their end, and
  * stand neither in a list nor under a key whose value is text, such as `content`. `images` and
  * `files` are counted in two ways: by the route's part words (a key whose value is null does not count) and by blobs. A
  * part that has both a word and bytes must count once, so each class is the larger of its two counts, never their sum.
