@@ -113,7 +113,11 @@ t.test(
     t.same(await ask("voyage-by-document", tokens), { charged: 0.06, usage: { total_tokens: 12 } })
     t.match(await ask("voyage-by-token", tokens), { charged: 0.012 })
     t.match(await ask("voyage-by-both", tokens), { charged: 0.072 })
-    t.notMatch(await endpoints.metrics(), /usage_unpriced_total\{.*\} [1-9]/, "a price by the piece pays for the tokens")
+    t.notMatch(
+      await endpoints.metrics(),
+      /usage_unpriced_total\{.*\} [1-9]/,
+      "a price by the piece pays for the tokens",
+    )
   },
 )
 
