@@ -1,6 +1,7 @@
 /** The client's side of a call: the head and the bytes that go out, and the moment when nobody is there any more. */
 
 import type { ServerResponse } from "node:http"
+import type { Socket } from "node:net"
 import { gather } from "./outbox.ts"
 
 /** Above this the copy would cost more than the second write. */
@@ -11,6 +12,9 @@ export class ClientSide {
   #onGone: (() => void)[] = []
   #onDrain: (() => void) | undefined
   #gone = false
+  /** The head is out and the body is chunked: chunks are framed here, because node writes each in four pieces. */
+  #framing = false
+  #full = false
   bytesOut = 0
 
   constructor(response: ServerResponse) {
@@ -63,10 +67,27 @@ export class ClientSide {
   /** False when the client should be given time (`onDrain`). */
   write(chunk: Buffer | string): boolean {
     if (this.#gone) return true
-    this.bytesOut += typeof chunk === "string" ? Buffer.byteLength(chunk) : chunk.length
+    const bytes = typeof chunk === "string" ? Buffer.byteLength(chunk) : chunk.length
+    this.bytesOut += bytes
     const { socket } = this.#response
-    if (socket !== null) gather(socket) // null: pipelined behind another answer
-    return this.#response.write(chunk)
+    if (socket === null) return this.#response.write(chunk) // pipelined behind another answer
+    gather(socket)
+    if (this.#framing && bytes > 0 && bytes <= oneWriteMax && socket.writable) return this.#send(socket, chunk, bytes)
+    const isReady = this.#response.write(chunk)
+    this.#framing = this.#response.chunkedEncoding && this.#response.req.method !== "HEAD"
+    return isReady
+  }
+
+  #send(socket: Socket, chunk: Buffer | string, bytes: number): boolean {
+    if (socket.write(framed(chunk, bytes))) return true
+    if (!this.#full) socket.once("drain", () => this.#drained(socket))
+    this.#full = true
+    return false
+  }
+
+  #drained(socket: Socket): void {
+    this.#full = false
+    if (this.#response.socket === socket) this.#onDrain?.() // else the socket serves the next answer by now
   }
 
   /** Resolves when the last byte is handed over, or the client is gone. */
@@ -87,4 +108,16 @@ export class ClientSide {
   cut(): void {
     this.#response.destroy()
   }
+}
+
+/** One chunk of the chunked transfer coding (RFC 9112 section 7.1). */
+const framed = (chunk: Buffer | string, bytes: number): Buffer => {
+  const size = bytes.toString(16)
+  const body = size.length + 2
+  const frame = Buffer.allocUnsafe(body + bytes + 2)
+  frame.write(`${size}\r\n`, "latin1")
+  if (typeof chunk === "string") frame.write(chunk, body)
+  else chunk.copy(frame, body)
+  frame.write("\r\n", body + bytes, "latin1")
+  return frame
 }
