@@ -32,6 +32,7 @@ export interface OwnedWatcher {
 }
 
 const noBill: Billed = { source: "none" }
+const freeBill: Billed = { source: "none", micros: 0 }
 const noUsage: Usage = {}
 
 export class GatewayCall implements Call {
@@ -255,10 +256,10 @@ export class GatewayCall implements Call {
     return bill === undefined ? this.unbilled() : this.#settle(bill)
   }
 
-  /** Nothing is charged. */
+  /** Nothing is charged; of a call that could have been, the client is told so. */
   async unbilled(): Promise<Billed> {
     await this.release()
-    return noBill
+    return this.#billing === undefined ? noBill : freeBill
   }
 
   async #settle(bill: Bill): Promise<Billed> {
