@@ -9,7 +9,7 @@ import { SseSplitter } from "./sse.ts"
 
 /** A whole answer above this, or an event above the next, is relayed unread and counted as an overflow. */
 const wholeBytesMax = 64 * 1024 * 1024
-const eventBytesMax = 16 * 1024 * 1024
+const eventBytesMax = 8 * 1024 * 1024
 
 export class Meter {
   readonly reader: UsageReader
