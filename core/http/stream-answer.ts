@@ -157,8 +157,8 @@ export class StreamAnswer implements Answer {
     fields.push("cache-control", "no-cache", "x-accel-buffering", "no")
     call.client.head(this.#run.status, fields)
     call.client.onDrain(() => this.#run.upstream?.resume())
-    if (this.#heldBytes === 0 && this.#out.length === 0) call.client.flush()
     this.#forward(empty)
+    if (!this.#forwarded) call.client.flush()
   }
 
   #forward(chunk: Buffer): void {

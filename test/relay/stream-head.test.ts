@@ -154,6 +154,35 @@ t.test("a stream that ends before any content passes as it is", async t => {
   t.equal(await relay.spent(), 0)
 })
 
+t.test("a head that goes out for want of news goes out at once, also where nothing can follow it yet", async t => {
+  const clock = testClock()
+  const half = 'event: message_start\ndata: {"type":"message_start",'
+  for (const [wire, first] of [
+    [wires.messages, half],
+    [wires["chat on messages"], half],
+    [wires["chat on messages"], "event: ping\ndata: {}\n\n"],
+  ] as const) {
+    const gate = Promise.withResolvers<void>()
+    const relay = await openRelay(
+      t,
+      async ({ send, socket }) => {
+        await send(streamHead + chunked(first))
+        await gate.promise
+        socket.resetAndDestroy()
+      },
+      { clock },
+    )
+    const client = await rawClient(t, relay.url)
+    const body = JSON.stringify(wire.request(true))
+    client.write(postHead(`/v1/gateway${wire.path(true)}`, [`content-length: ${Buffer.byteLength(body)}`]) + body)
+    await until(() => relay.vendor.requests.length === 1)
+    await clock.advance(10_500)
+    t.match(await client.until("\r\n\r\n"), /^HTTP\/1\.1 200 /, wire.name)
+    gate.resolve()
+    await client.until("error")
+  }
+})
+
 t.test("a stream that is cut after content ends with an error of the route's own shape", async t => {
   for (const wire of allWires) {
     const handler: Handler = async ({ send, socket }) => {
