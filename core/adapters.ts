@@ -5,10 +5,10 @@ import { dirname, isAbsolute, join, resolve } from "node:path"
 import type { Adapter, Dialect } from "./adapter.ts"
 import type { Config } from "./catalog/load.ts"
 import { ConfigError } from "./catalog/load.ts"
-import { schemaFault, validateOptions } from "./catalog/schema.ts"
+import { noOptions, schemaFault, validateOptions } from "./catalog/schema.ts"
 import { isKeptForFamily, takesModel } from "./kit/takes.ts"
 import { builtInFile, builtInFolder, builtInNames, importFile, isPath } from "./loader.ts"
-import type { JsonSchema, Model, Vendor } from "./offer.ts"
+import type { Model, Vendor } from "./offer.ts"
 import type { Route } from "./plugin.ts"
 
 export interface LoadedAdapters {
@@ -104,9 +104,6 @@ const at = (value: unknown, path: readonly string[]): unknown =>
   path.reduce<unknown>((inner, step) => (inner as Record<string, unknown> | null | undefined)?.[step], value)
 
 // ---- what vendors and models ask of them ----
-
-/** An adapter that reads no options takes none. */
-const noOptions: JsonSchema = { type: "object", additionalProperties: false }
 
 /**
  * Each vendor has its adapter, with options that the adapter takes. Asked when all plugins have brought theirs.

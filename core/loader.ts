@@ -6,8 +6,7 @@ import { dirname, extname, isAbsolute, join, resolve } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import type { Config, PluginLine } from "./catalog/load.ts"
 import { ConfigError, problemText } from "./catalog/load.ts"
-import { schemaFault, validateOptions } from "./catalog/schema.ts"
-import type { JsonSchema } from "./offer.ts"
+import { noOptions, schemaFault, validateOptions } from "./catalog/schema.ts"
 import type { Host, Plugin, Teardown } from "./plugin.ts"
 
 /** In a clone `.ts`, in the package `.js`. */
@@ -97,8 +96,6 @@ const lineOfAll = ({ name }: AnyPlugin, { file, plugins: [first] }: Config): Plu
   const problem: PluginLine["problem"] = (_, message) => first?.problem([], message) ?? problemText(at, "", message)
   return { name, options: undefined, at, problem }
 }
-
-const noOptions: JsonSchema = { type: "object", additionalProperties: false }
 
 const loadLine = async (line: PluginLine): Promise<ReadyPlugin> => {
   const { file, foreign } = await locate(line)

@@ -35,6 +35,10 @@ export const buckets = [
 ] as const
 export type Bucket = (typeof buckets)[number]
 
+/** Tokens that a model reads, and those that it writes. */
+export const inputBuckets = ["input", "cache_read", "cache_write_5m", "cache_write_1h", "audio_input"] as const
+export const outputBuckets = ["output", "audio_output", "image_output"] as const
+
 /**
  * Disjoint quantities, absent = 0; all finite and >= 0. `reasoning` is counted apart for reports and is already inside
  * `output`; `cost_dollars` is what the vendor says the call cost it (`vendor_cost` price lines).

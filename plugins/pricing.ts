@@ -9,8 +9,10 @@ import {
   durationSchema,
   estimatedInput,
   type Host,
+  inputBuckets,
   type JsonSchema,
   type Model,
+  outputBuckets,
   type Plugin,
   type PriceCard,
   parseDuration,
@@ -149,18 +151,9 @@ const filled = (bill: Bill, counted: Usage): Bill => {
 
 /** Who reports tokens of any kind has told the input: it may have been none, or all of it from a cache. */
 const isTold = (usage: Usage, bucket: Bucket): boolean =>
-  bucket === "input" ? tokens.some(one => usage[one] !== undefined) : usage[bucket] !== undefined
+  bucket === "input" ? tokenBuckets.some(one => usage[one] !== undefined) : usage[bucket] !== undefined
 
-const tokens = [
-  "input",
-  "cache_read",
-  "cache_write_5m",
-  "cache_write_1h",
-  "output",
-  "audio_input",
-  "audio_output",
-  "image_output",
-] as const satisfies readonly Bucket[]
+const tokenBuckets = [...inputBuckets, ...outputBuckets]
 
 const noParameters: Readonly<Record<string, unknown>> = Object.freeze({})
 

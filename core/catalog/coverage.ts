@@ -1,6 +1,14 @@
 /** Whether a price card has a row for everything that a client may ask for, and charges for what a call can use. */
 
-import type { Bucket, JsonSchema, ModelType, PriceCard, PriceLine } from "../offer.ts"
+import {
+  type Bucket,
+  inputBuckets,
+  type JsonSchema,
+  type ModelType,
+  outputBuckets,
+  type PriceCard,
+  type PriceLine,
+} from "../offer.ts"
 
 type Table = Extract<PriceLine, { kind: "table" }>
 
@@ -18,15 +26,13 @@ export const uncovered = (card: PriceCard, parameters: JsonSchema | undefined): 
   return lines.flatMap(line => (line.kind === "table" ? gaps(line, propertiesOf(parameters)) : []))
 }
 
-const read = ["input", "cache_read", "cache_write_5m", "cache_write_1h", "audio_input"] as const
-const written = ["output", "audio_output", "image_output"] as const
-const asked = ["web_search", "requests"] as const
+const languageBuckets = [...inputBuckets, ...outputBuckets, "web_search", "requests"] as const
 
 /** All that a call of such a model can use. A type that is not here may use anything. */
 const usable: { readonly [Type in ModelType]?: readonly Bucket[] } = {
-  llm: [...read, ...written, ...asked],
-  decision: [...read, ...written, ...asked],
-  guard: [...read, ...written, ...asked],
+  llm: languageBuckets,
+  decision: languageBuckets,
+  guard: languageBuckets,
   embedding: ["input", "characters", "requests"],
   rerank: ["input", "documents", "requests"],
   search: ["requests"],

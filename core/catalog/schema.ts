@@ -60,6 +60,9 @@ const compile = (schema: JsonSchema): ValidateFunction => {
   return validate
 }
 
+/** What reads no options takes none. */
+export const noOptions: JsonSchema = { type: "object", additionalProperties: false }
+
 /** Options with the schema's defaults filled in (the value given is not changed), and what is wrong with them. */
 export const validateOptions = (
   schema: JsonSchema,

@@ -22,7 +22,7 @@ export class AttemptMetrics {
   }
 
   /** An answer, or an event of it, is too large to be read. */
-  readonly overflow = (): void => {
+  overflow(): void {
     this.#metrics.product("watch_overflow_total").child(this.#vendor, "event").add()
   }
 

@@ -2,7 +2,7 @@
 
 import type { UsageReport } from "../adapter.ts"
 import { countedOutput } from "../kit/estimate.ts"
-import { type Bucket, buckets, type Usage } from "../offer.ts"
+import { type Bucket, buckets, inputBuckets, outputBuckets, type Usage } from "../offer.ts"
 import type { Bill } from "../plugin.ts"
 
 /**
@@ -26,8 +26,6 @@ const sum = (usage: Usage, names: readonly Bucket[]): number => {
 
 const hasInput = (usage: Usage): boolean => sum(usage, inputBuckets) > 0
 const hasOutput = (usage: Usage): boolean => sum(usage, outputBuckets) > 0
-const inputBuckets = ["input", "cache_read", "cache_write_5m", "cache_write_1h", "audio_input"] as const
-const outputBuckets = ["output", "audio_output", "image_output"] as const
 
 /**
  * @param estimated the input that the hold was sized by

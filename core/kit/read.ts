@@ -20,6 +20,9 @@ export const isSet = (value: unknown): boolean => value !== undefined && value !
 /** Does a stream's end marker stand where JSON is expected (`[DONE]`)? */
 export const isDone = (data: Buffer): boolean => data.length < 16 && data.toString("latin1").trim() === "[DONE]"
 
+/** An event without words, as some vendors send to keep a connection alive. */
+export const isBlank = (data: Buffer): boolean => data.length < 16 && data.toString("latin1").trim() === ""
+
 /** A 400 that names the field at fault: known before the call, so it costs nothing. */
 export const refuse = (param: string, message: string): GatewayError =>
   new GatewayError("invalid_request", message, { param })

@@ -6,6 +6,7 @@ import {
   failedMidway,
   faultCodes,
   GatewayError,
+  isBlank,
   isDone,
   type JsonObject,
   record,
@@ -81,8 +82,6 @@ export class ByteChunks {
     throw isClients ? new GatewayError(faultCodes[fault.kind], fault.message) : failedMidway(faultCodes[fault.kind])
   }
 }
-
-const isBlank = (data: Buffer): boolean => data.length < 16 && data.toString("latin1").trim() === ""
 
 /** How many choices end in this chunk. Compatible vendors may leave out `[DONE]`, never the reason. */
 const endsIn = (data: Buffer): number => {

@@ -15,6 +15,7 @@ import {
   type GatewayError,
   type Host,
   hubDraft,
+  isBlank,
   isDone,
   isObject,
   list,
@@ -106,8 +107,6 @@ const parsedChunks = (adapter: Adapter, api: string): ChatStream => {
     end: () => [],
   }
 }
-
-const isBlank = (data: Buffer): boolean => data.length < 16 && data.toString("latin1").trim() === ""
 
 const faultOf = (adapter: Adapter, api: string, event: StreamEvent): GatewayError => {
   const sign = adapter.apis[api]?.sign(event)
