@@ -1,9 +1,10 @@
 /** Answers that are good HTTP and bad all the same: strays, errors inside a 200, the wrong form, usage in odd places. */
 import t from "tap"
 import { ask } from "../fixtures/client.ts"
+import { until } from "../fixtures/until.ts"
 import { answering, chunked, type Handler, headOf } from "../fixtures/vendor.ts"
 import * as faults from "../fixtures/vendor-faults.ts"
-import { openRelay, sample, until, wires } from "../fixtures/wires.ts"
+import { openRelay, sample, wires } from "../fixtures/wires.ts"
 
 t.test("an answer that nobody asked for reaches no other caller", async t => {
   const stray = { body: '{"stray":true,"usage":{"input_tokens":1,"output_tokens":1}}' }

@@ -2,6 +2,7 @@
 import t, { type Test } from "tap"
 import { testClock } from "../../core/testing.ts"
 import { postHead, type RawClient, rawClient } from "../fixtures/client.ts"
+import { until } from "../fixtures/until.ts"
 import { chunked, type Handler, headOf, streamHead } from "../fixtures/vendor.ts"
 import {
   allWires,
@@ -12,7 +13,6 @@ import {
   type Relay,
   type RelayOptions,
   sample,
-  until,
   type Wire,
   wires,
 } from "../fixtures/wires.ts"

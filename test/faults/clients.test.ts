@@ -2,8 +2,9 @@
 import t, { type Test } from "tap"
 import { testKey } from "../../core/testing.ts"
 import { ask, rawClient } from "../fixtures/client.ts"
+import { until, untilStill } from "../fixtures/until.ts"
 import { answering, chunked, type Handler, headOf, lastChunk } from "../fixtures/vendor.ts"
-import { goodMicros, openRelay, type Relay, sample, until, wires } from "../fixtures/wires.ts"
+import { goodMicros, openRelay, type Relay, sample, wires } from "../fixtures/wires.ts"
 
 const path = "/v1/gateway/vendor-a/v1/messages"
 const body = JSON.stringify(wires.messages.request(false))
@@ -249,14 +250,7 @@ t.test("a client that reads slowly pauses the vendor: memory does not grow with 
   client.write(head(...usual, `content-length: ${request.length}`) + request)
   await client.until("xxx")
   client.socket.pause()
-  let before = -1
-  await until(async () => {
-    const now = sent
-    const still = now === before
-    before = now
-    await new Promise(resolve => setTimeout(resolve, 100))
-    return still && sent === now
-  })
+  await untilStill(() => sent)
   t.ok(sent < 50 * megabyte, `the vendor was stopped after ${sent} bytes`)
   client.socket.destroy()
   await until(() => relay.vendor.connections.open === 0)

@@ -1,18 +1,10 @@
 /** What vendors do wrong, on relayed and translated routes, whole and streamed: what the client gets and what it pays. */
 import t, { type Test } from "tap"
 import { ask } from "../fixtures/client.ts"
+import { until } from "../fixtures/until.ts"
 import { answering, chunked, fakeVendor, type Handler, headOf, refusedOrigin, streamHead } from "../fixtures/vendor.ts"
 import * as faults from "../fixtures/vendor-faults.ts"
-import {
-  beginning,
-  beginningMicros,
-  openRelay,
-  type Relay,
-  sample,
-  until,
-  type Wire,
-  wires,
-} from "../fixtures/wires.ts"
+import { beginning, beginningMicros, openRelay, type Relay, sample, type Wire, wires } from "../fixtures/wires.ts"
 
 const endOf = (relay: Relay): Promise<void> => until(() => relay.vendor.connections.open === 0)
 

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 import t, { type Test } from "tap"
-import { until } from "../fixtures/redis.ts"
+import { until } from "../fixtures/until.ts"
 import { type GatewayProcess, memberKey, organisation, vendorsAt } from "../process/gateway-process.ts"
 import { call, countBy, credits, ledgerFindings, right, serve, siteOf } from "../process/serve.ts"
 

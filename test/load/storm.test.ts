@@ -1,7 +1,7 @@
 import { hash } from "node:crypto"
 import { readdirSync } from "node:fs"
 import t from "tap"
-import { until } from "../fixtures/redis.ts"
+import { until } from "../fixtures/until.ts"
 import { memberKey, model, organisation } from "../process/gateway-process.ts"
 import { call, ledgerFindings, right, serve, siteOf } from "../process/serve.ts"
 import { numberAfter, randomOf } from "./random.ts"

@@ -1,5 +1,6 @@
 import t from "tap"
-import { type RedisServer, startRedisCluster, until } from "../fixtures/redis.ts"
+import { type RedisServer, startRedisCluster } from "../fixtures/redis.ts"
+import { until } from "../fixtures/until.ts"
 import { type GatewayProcess, memberKey, model, organisation, processCatalog, type Tree } from "./gateway-process.ts"
 import { call, chat, countBy, credits, ledgerFindings, redisStore, right, serve, siteOf } from "./serve.ts"
 

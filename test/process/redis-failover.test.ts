@@ -1,6 +1,7 @@
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 import t, { type Test } from "tap"
-import { type RedisServer, startRedis, until } from "../fixtures/redis.ts"
+import { type RedisServer, startRedis } from "../fixtures/redis.ts"
+import { until } from "../fixtures/until.ts"
 import { chat, closed, credits, ledgerFindings, redisStore, right, serve, siteOf } from "./serve.ts"
 
 /** An address that moves, as a service's or a proxy's does: new connections go to the new place, old ones stay. */

@@ -1,5 +1,6 @@
 import t, { type Test } from "tap"
-import { type RedisServer, startRedis, until } from "../fixtures/redis.ts"
+import { type RedisServer, startRedis } from "../fixtures/redis.ts"
+import { until } from "../fixtures/until.ts"
 import { type GatewayProcess, memberKey, type Site } from "./gateway-process.ts"
 import { call, chat, closed, credits, ledgerFindings, redisStore, right, serve, siteOf } from "./serve.ts"
 

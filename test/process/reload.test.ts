@@ -2,7 +2,7 @@ import { once } from "node:events"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import t, { type Test } from "tap"
-import { until } from "../fixtures/redis.ts"
+import { until } from "../fixtures/until.ts"
 import { type GatewayProcess, processCatalog, processGateway, type Site, type Tree } from "./gateway-process.ts"
 import { call, chat, countBy, ledgerFindings, right, serve, siteOf } from "./serve.ts"
 

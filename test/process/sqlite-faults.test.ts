@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import t, { type Test } from "tap"
-import { until } from "../fixtures/redis.ts"
+import { until } from "../fixtures/until.ts"
 import type { GatewayProcess, Site } from "./gateway-process.ts"
 import { call, chat, closed, countBy, credits, ledgerFindings, right, serve, siteOf } from "./serve.ts"
 

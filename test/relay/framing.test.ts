@@ -3,8 +3,9 @@ import { Agent, request } from "node:http"
 import t from "tap"
 import { testKey } from "../../core/testing.ts"
 import { postHead, rawClient } from "../fixtures/client.ts"
+import { untilStill } from "../fixtures/until.ts"
 import { chunked, type Handler, lastChunk, streamHead, streaming } from "../fixtures/vendor.ts"
-import { goodMicros, openRelay, relayWires, until, wires } from "../fixtures/wires.ts"
+import { goodMicros, openRelay, relayWires, wires } from "../fixtures/wires.ts"
 
 const { messages, chat } = wires
 const events = messages.events.join("")
@@ -75,14 +76,7 @@ t.test("a client that stops reading small events pauses the vendor, and gets eve
   )
   await client.until("xxx")
   client.socket.pause()
-  let before = -1
-  await until(async () => {
-    const now = sent
-    const still = now === before
-    before = now
-    await new Promise(resolve => setTimeout(resolve, 100))
-    return still && sent === now
-  })
+  await untilStill(() => sent)
   t.ok(sent < total, `the vendor was stopped after ${sent} of ${total} events`)
   client.socket.resume()
   const text = await client.closed

@@ -2,6 +2,7 @@
 import t from "tap"
 import { testClock } from "../../core/testing.ts"
 import { ask, postHead, rawClient } from "../fixtures/client.ts"
+import { until } from "../fixtures/until.ts"
 import { chunked, type Handler, headOf, lastChunk, streaming } from "../fixtures/vendor.ts"
 import {
   allWires,
@@ -10,7 +11,6 @@ import {
   goodMicros,
   openRelay,
   relayWires,
-  until,
   type Wire,
   wires,
 } from "../fixtures/wires.ts"
@@ -82,6 +82,7 @@ t.test("the head goes out with the eighth event that tells nothing", async t => 
     for (let sent = 0; sent < 7; sent += 1) await send(chunked(ping))
     await gate.promise
     await send(chunked(ping))
+    await send(lastChunk)
   }
   const relay = await openRelay(t, handler, { clock: testClock() })
   const client = await rawClient(t, relay.url)
@@ -99,6 +100,7 @@ t.test("the head goes out when 64 KB told nothing", async t => {
   const handler: Handler = async ({ send }) => {
     await send(streamHead)
     for (let sent = 0; sent < 66; sent += 1) await send(chunked(comment))
+    await send(lastChunk)
   }
   const relay = await openRelay(t, handler, { clock: testClock() })
   const client = await rawClient(t, relay.url)

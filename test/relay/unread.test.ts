@@ -2,8 +2,9 @@
 import t, { type Test } from "tap"
 import { testClock } from "../../core/testing.ts"
 import { ask, postHead, rawClient } from "../fixtures/client.ts"
+import { until } from "../fixtures/until.ts"
 import { answering, chunked, type Handler, headOf, lastChunk, streamHead, streaming } from "../fixtures/vendor.ts"
-import { goodMicros, openRelay, type Relay, sample, until, type Wire, wires } from "../fixtures/wires.ts"
+import { goodMicros, openRelay, type Relay, sample, type Wire, wires } from "../fixtures/wires.ts"
 
 const { messages, responses, generate, chat } = wires
 

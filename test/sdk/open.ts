@@ -5,7 +5,7 @@ import { GoogleGenAI } from "@google/genai"
 import OpenAI from "openai"
 import type { Test } from "tap"
 import { type TestGateway, testGateway, testKey } from "../../core/testing.ts"
-import { until } from "../fixtures/redis.ts"
+import { until } from "../fixtures/until.ts"
 
 const priced = (type: string, vendor: string, name: string, price: object) => ({
   type,

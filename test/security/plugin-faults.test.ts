@@ -4,8 +4,9 @@ import type { AnyPlugin } from "../../core/loader.ts"
 import type { Call, Outcome, Watcher } from "../../core/plugin.ts"
 import { testClock } from "../../core/testing.ts"
 import { ask, postHead, rawClient } from "../fixtures/client.ts"
+import { until } from "../fixtures/until.ts"
 import { answering, type Handler, streaming } from "../fixtures/vendor.ts"
-import { goodMicros, openRelay, sample, until, wires } from "../fixtures/wires.ts"
+import { goodMicros, openRelay, sample, wires } from "../fixtures/wires.ts"
 
 type Run = (call: Call, next: () => Promise<Outcome>) => Promise<Outcome>
 

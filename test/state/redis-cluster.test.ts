@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto"
 import t from "tap"
 import { openRedis } from "../../core/state/redis.ts"
-import { startRedisCluster, until } from "../fixtures/redis.ts"
+import { startRedisCluster } from "../fixtures/redis.ts"
 import { alice, dayOf, directoryContract, life, moneyContract, usageContract } from "../fixtures/store-contract.ts"
+import { until } from "../fixtures/until.ts"
 
 t.test("three masters share the members", async t => {
   const { url } = await startRedisCluster(t)

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto"
 import { type Test, t } from "tap"
 import { openRedis, type RedisOptions } from "../../core/state/redis.ts"
-import { startRedis, until } from "../fixtures/redis.ts"
+import { startRedis } from "../fixtures/redis.ts"
 import { alice, chargeOf, dayOf, holdOf, life, storeContract } from "../fixtures/store-contract.ts"
+import { until } from "../fixtures/until.ts"
 
 const options = (url: string, more: Partial<RedisOptions> = {}): RedisOptions => ({
   url,
