@@ -1,5 +1,7 @@
 /** Usage of the Messages wire: the numbers are those of the payloads, computed by hand. */
+import fc from "fast-check"
 import t from "tap"
+import type { StreamEvent } from "../../core/index.ts"
 import adapter from "../../plugins/vendors/anthropic/index.ts"
 import { meter, usageSuite } from "../fixtures/metering.ts"
 
@@ -115,6 +117,38 @@ t.test("a stream that is cut before its end still reports its input", async t =>
     serviceTier: "standard",
     surprises: [],
   })
+})
+
+t.test("the usual delta is counted as a parse would count it, and so is every other one", async t => {
+  const counted = (event: StreamEvent): number => {
+    const reader = messages.usage()
+    reader.event(event)
+    return reader.report().outputBytes
+  }
+  const usual = (text: unknown) =>
+    `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":${text}}`
+  const word = fc.oneof(fc.string(), fc.constantFrom('"', "\\", '"delta":{"type":"text_delta","text":"', '"}}', "né"))
+  const literal = fc.array(word).map(words => JSON.stringify(words.join("")))
+  const data = fc
+    .tuple(literal, literal)
+    .chain(([first, second]) =>
+      fc.constantFrom(
+        `${usual(first)}}`,
+        `${usual(first)} }`,
+        `${usual(first)},"more":${second}}`,
+        `{"type":"content_block_delta","delta":{"type":"text_delta","text":${first},"more":${second}}}`,
+        `{"type":"content_block_delta","delta":{"text":${first},"more":{"delta":{"type":"text_delta","text":${second}}}}}`,
+        `{"type":"content_block_delta","delta":{"type":"input_json_delta","partial_json":${first}}}`,
+      ),
+    )
+  fc.assert(
+    fc.property(data, json => {
+      const bytes = Buffer.from(json)
+      // Without a name of its own an event is always parsed.
+      return counted({ type: "content_block_delta", data: bytes }) === counted({ data: bytes })
+    }),
+  )
+  t.equal(counted({ type: "content_block_delta", data: Buffer.from(`${usual('"né"')}}`) }), 3)
 })
 
 t.test("a fast answer is of the tier fast, whatever else its tier is called", async t => {

@@ -28,6 +28,12 @@ export class MessagesMeter implements UsageReader {
 
   event({ type, data }: StreamEvent): void {
     if (type !== undefined && !metered.has(type)) return
+    const plain = type === "content_block_delta" ? plainBytes(data) : undefined
+    if (plain === undefined) this.#read(type, data)
+    else this.#outputBytes += plain
+  }
+
+  #read(type: string | undefined, data: Buffer): void {
     const event = record(this.#parse(data))
     const kind = type ?? text(event.type)
     if (kind === "content_block_delta") this.#outputBytes += deltaBytes(record(event.delta))
@@ -73,6 +79,24 @@ export class MessagesMeter implements UsageReader {
 
 /** Fast answers are dearer whatever else the tier is called. */
 const tierOf = ({ speed, service_tier }: Json): string | undefined => (speed === "fast" ? "fast" : text(service_tier))
+
+const textField = Buffer.from('"delta":{"type":"text_delta","text":"')
+const quote = 0x22
+const backslash = 0x5c
+const brace = 0x7d
+
+/**
+ * The text of a delta as nearly all are: the last field, and nothing in it escaped. Its bytes are counted where they
+ * lie, for a parse would cost as much as the rest of the reading. `undefined` for every other delta.
+ */
+const plainBytes = (data: Buffer): number | undefined => {
+  const at = data.indexOf(textField)
+  if (at === -1) return undefined
+  const begin = at + textField.length
+  const end = data.length - 3
+  const isLast = data.indexOf(quote, begin) === end && data[end + 1] === brace && data[end + 2] === brace
+  return isLast && data.indexOf(backslash, begin) === -1 ? end - begin : undefined
+}
 
 const deltaBytes = (delta: Json): number =>
   textBytes(delta.text) + textBytes(delta.partial_json) + textBytes(delta.thinking) + textBytes(delta.content)
