@@ -141,8 +141,14 @@ class GrowingBuffer {
     this.#share.take(size - this.#buffer.length)
     const larger = Buffer.allocUnsafeSlow(size) // not of the shared pool, which a body would keep alive
     this.#buffer.copy(larger, 0, 0, this.#length)
+    free(this.#buffer)
     this.#buffer = larger
   }
+}
+
+/** Memory that only we know of goes back at once: garbage of this size would stand beside the body until it is collected. */
+const free = ({ buffer }: Buffer): void => {
+  if (buffer.byteLength > 0) (buffer as ArrayBuffer).transfer(0)
 }
 
 const collect = (request: IncomingMessage, into: GrowingBuffer): Promise<Buffer> =>
