@@ -142,7 +142,7 @@ const startGateway = async (folder: string, upstreamPort: number, store: Filled,
   writeFileSync(config, gatewayYaml({ upstreamPort, port, opsPort, store: store.yaml }))
   writeFileSync(join(home, "catalog.yaml"), catalogYaml)
   const options = (process.env.BENCH_NODE_OPTIONS ?? "").split(" ").filter(word => word !== "")
-  const words = [...options, join(here, "..", "core", "cli.ts"), "serve", "--config", config]
+  const words = [...options, join(here, "..", "core", "run.mjs"), "serve", "--config", config]
   const startedAt = performance.now()
   const program = keep(
     run(process.execPath, words, {

@@ -1,7 +1,6 @@
 /** Picks the engine that the configuration names. */
 
 import type { Config } from "../catalog/config.ts"
-import { openRedis } from "./redis.ts"
 import { openSqlite } from "./sqlite.ts"
 import type { Store, StoreOptions } from "./store.ts"
 
@@ -18,5 +17,6 @@ export const openStore = async (config: Config["store"], options: OpenOptions): 
   if (config.kind === "sqlite")
     return openSqlite({ ...options, holdLifeMs, path: config.path, durability: config.durability })
   const { cluster, prefix, deadlineMs } = config
+  const { openRedis } = await import("./redis.ts") // with its client: nothing that the other engine's process should hold
   return openRedis({ ...options, holdLifeMs, url: config.url.reveal(), cluster, prefix, deadlineMs })
 }

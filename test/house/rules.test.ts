@@ -33,7 +33,7 @@ const rooms: readonly { readonly of: RegExp; readonly may: readonly RegExp[] }[]
   { of: /^core\/money\//, may: [contract, /^core\/money\//, arithmetic, time] },
   { of: /^core\/state\//, may: [contract, /^core\/state\//, time, configuration] },
   { of: /^core\/observe\//, may: [contract, /^core\/observe\//] },
-  { of: /^core\/cli(\.ts|\/)/, may: [/^core\//] },
+  { of: /^core\/(cli(\.ts|\/)|run\.mjs)/, may: [/^core\//] },
   { of: assembly, may: [/^core\/(?!cli)/] },
   { of: /^core\//, may: [] },
 ]
@@ -63,7 +63,7 @@ t.test("each room imports only what it may", async t => {
 })
 
 const owners: Readonly<Record<string, RegExp>> = {
-  undici: /^core\/http\/upstream\.ts$/,
+  undici: /^core\/http\/(upstream|undici-pool\.d)\.ts$/,
   "http-proxy-3": /^core\/http\/upgrade\.ts$/,
   ioredis: /^core\/state\/redis\.ts$/,
   "prom-client": /^core\/observe\/metrics\.ts$/,
