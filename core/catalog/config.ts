@@ -101,4 +101,6 @@ export interface LoadOptions {
   readonly env?: Readonly<Record<string, string | undefined>>
   /** Of the command line: stronger than `PORT`, which is stronger than the file. */
   readonly overrides?: { readonly port?: number; readonly opsPort?: number }
+  /** Nothing is served: secrets may be absent, but for the store's. */
+  readonly storeOnly?: boolean
 }

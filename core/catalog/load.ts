@@ -76,7 +76,8 @@ const readConfig = (
 ): Config => {
   const fields = top.fields(topKeys)
   const sandbox = fields.get("sandbox")?.boolean() ?? false
-  const source: SecretSource = { env: options.env ?? {}, sandbox, files: new Set(read) }
+  const needed: SecretSource = { env: options.env ?? {}, sandbox, mayBeAbsent: sandbox, files: new Set(read) }
+  const source: SecretSource = options.storeOnly === true ? { ...needed, mayBeAbsent: true } : needed
   const known = readVendors(required(top, fields, "vendors"), source)
   if (known.vendors.size === 0 && known.left.size > 0)
     fields.get("vendors")?.problem("expected the secret of at least one vendor")
@@ -86,7 +87,7 @@ const readConfig = (
     ops: readOps(fields.get("ops"), options, source),
     basePath: readBasePath(fields.get("base_path")),
     timezone: readTimezone(fields.get("timezone")),
-    store: readStore(fields.get("store"), file, source),
+    store: readStore(fields.get("store"), file, needed),
     limits: readLimits(fields.get("limits")),
     upstream: readUpstream(fields.get("upstream")),
     shutdownMs: fields.get("shutdown")?.duration() ?? 30_000,

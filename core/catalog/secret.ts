@@ -9,8 +9,10 @@ import type { Field } from "./field.ts"
 /** Where secrets come from, and what the deployment allows. */
 export interface SecretSource {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Literal and absent secrets are allowed. */
+  /** Literal secrets are allowed. */
   readonly sandbox: boolean
+  /** What is absent is stood in for. */
+  readonly mayBeAbsent: boolean
   /** Files that were read are added. */
   readonly files: Set<string>
 }
@@ -102,7 +104,7 @@ const usable = (
 ): Found | undefined => {
   const value = text?.trim() ?? ""
   if (value === "")
-    return source.sandbox
+    return source.mayBeAbsent
       ? { name, value: sandboxSecret }
       : field.problem(`expected a secret, and ${where} is missing or empty`)
   return valuePattern.test(value) ? { name, value } : field.problem(`expected one line of plain text in ${where}`)

@@ -43,7 +43,7 @@ const readVendor = (name: string, field: Field, source: SecretSource): Vendor | 
   const secrets = fields.get("secrets")?.list() ?? []
   const optional = fields.get("optional")?.boolean() ?? false
   const unset = secrets.flatMap(secret => unsetVariable(secret, source) ?? [])
-  if (optional && !source.sandbox && secrets.length > 0 && unset.length === secrets.length) return { unset }
+  if (optional && !source.mayBeAbsent && secrets.length > 0 && unset.length === secrets.length) return { unset }
   const read = secrets.flatMap(secret => readSecret(secret, source) ?? [])
   checkNames(
     field,

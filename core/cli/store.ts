@@ -16,7 +16,7 @@ export interface Opened {
 }
 
 export const withStore = async (input: Input, work: (opened: Opened) => Promise<Answer>): Promise<Answer> => {
-  const config = await loadConfig(input.file, { env: input.terminal.env })
+  const config = await loadConfig(input.file, { env: input.terminal.env, storeOnly: true })
   const store = await openStore(config.store, { ...storeOptions, day: dayIn(() => config.timezone) })
   try {
     return await work({ config, store })

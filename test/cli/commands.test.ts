@@ -283,6 +283,28 @@ t.test("what is left out for want of a secret is told, and its proxy line skippe
   t.match((await run("explain POST /maps/")).errors, "no route takes /v1/gateway/maps/")
 })
 
+t.test("commands on the store need its secret and no vendor's", async t => {
+  const real = gatewayYaml.replace("sandbox: true", "ops: { host: 127.0.0.1, token: { env: OPS_TOKEN } }")
+  const { run } = cli(t, real)
+  t.equal((await run("org create north --name North")).code, 0)
+  t.equal((await run("member create north alice --credits 3")).code, 0)
+  t.equal((await run("org models north disable large")).code, 0)
+  t.match((await run("credits show north alice")).out, "3")
+  for (const line of ["check", "explain POST /v1/gateway/chat/completions --model small"]) {
+    const refused = await run(line)
+    t.equal(refused.code, 1, line)
+    t.match(refused.errors, "environment variable ACME_KEY is missing or empty")
+  }
+  const redis = cli(
+    t,
+    real.replace(
+      "{ kind: sqlite, path: ./tollgate.db, durability: process }",
+      "{ kind: redis, url: { env: REDIS_URL } }",
+    ),
+  )
+  t.match((await redis.run("org list")).errors, "environment variable REDIS_URL is missing or empty")
+})
+
 t.test("explain tells the vendor, the secret and the price of a route that sells one thing", async t => {
   const { json, run } = cli(t, partly, { TOOLS_KEY: "k" })
   t.match(await json("explain POST /tools/x"), {
