@@ -1,7 +1,6 @@
 /** Adapters: built in, of a file or a package that a vendor names, or brought by a plugin; and what vendors ask of them. */
 
-import { createRequire } from "node:module"
-import { dirname, isAbsolute, join, resolve } from "node:path"
+import { dirname, join, resolve } from "node:path"
 import type { Adapter, Dialect } from "./adapter.ts"
 import type { Config } from "./catalog/load.ts"
 import { ConfigError } from "./catalog/load.ts"
@@ -9,6 +8,7 @@ import { noOptions, schemaFault, validateOptions } from "./catalog/schema.ts"
 import { isKeptForFamily, takesModel } from "./kit/takes.ts"
 import { builtInFile, builtInFolder, builtInNames, importFile, isPath } from "./loader.ts"
 import type { Model, Vendor } from "./offer.ts"
+import { packageFile } from "./packages.ts"
 import type { Route } from "./plugin.ts"
 
 export interface LoadedAdapters {
@@ -51,7 +51,7 @@ const loadNamed = async (vendor: Vendor, config: Config): Promise<AdapterModule 
   const { name, adapter } = vendor
   const refusal = (message: string) =>
     new ConfigError([config.places.vendors.get(name)!.problem(["adapter"], `${adapter} ${message}`)])
-  const file = isPath(adapter) ? resolve(dirname(config.file), adapter) : packageFile(adapter, config)
+  const file = isPath(adapter) ? resolve(dirname(config.file), adapter) : packageFile(adapter, config.file)
   if (file === undefined) return undefined
   const module = await importFile(file).catch(cause => {
     throw refusal(`cannot be loaded: ${(cause as Error).message}`)
@@ -59,16 +59,6 @@ const loadNamed = async (vendor: Vendor, config: Config): Promise<AdapterModule 
   const fault = adapterFault(module.default)
   if (fault !== undefined) throw refusal(`exports no adapter by default: ${fault}`)
   return module
-}
-
-/** Of an installed package; a name that node itself takes is none. */
-const packageFile = (name: string, { file }: Config): string | undefined => {
-  try {
-    const found = createRequire(file).resolve(name)
-    return isAbsolute(found) ? found : undefined
-  } catch {
-    return undefined
-  }
 }
 
 // ---- what an adapter must have ----

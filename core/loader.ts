@@ -1,12 +1,12 @@
 /** Plugins: found by name, file or package, checked before anything of theirs runs. */
 
 import { readdir } from "node:fs/promises"
-import { createRequire } from "node:module"
 import { dirname, extname, isAbsolute, join, resolve } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import type { Config, PluginLine } from "./catalog/load.ts"
 import { ConfigError, problemText } from "./catalog/load.ts"
 import { noOptions, schemaFault, validateOptions } from "./catalog/schema.ts"
+import { packageFile } from "./packages.ts"
 import type { Host, Plugin, Teardown } from "./plugin.ts"
 
 /** In a clone `.ts`, in the package `.js`. */
@@ -147,11 +147,9 @@ const locate = async (line: PluginLine): Promise<{ file: string; foreign: boolea
   if (isPath(line.name)) return { file: resolve(dirname(line.at.file), line.name), foreign: true }
   const own = await builtInFile(builtInFolder, line.name).catch(() => undefined)
   if (own !== undefined) return { file: own, foreign: false }
-  try {
-    return { file: createRequire(line.at.file).resolve(line.name), foreign: true }
-  } catch {
-    throw refusal(line, "is neither built in nor an installed package; a file needs a path that starts with ./")
-  }
+  const file = packageFile(line.name, line.at.file)
+  if (file !== undefined) return { file, foreign: true }
+  throw refusal(line, "is neither built in nor an installed package; a file needs a path that starts with ./")
 }
 
 // ---- files ----

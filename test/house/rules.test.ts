@@ -17,7 +17,7 @@ const code = [...filesBelow("core"), ...filesBelow("plugins")].filter(isCode)
 const contract = /^core\/(index|plugin|host|adapter|errors|offer|kit\/[^/]+|state\/store)\.ts$/
 /** What ties the rooms together. */
 const assembly =
-  /^core\/(gateway|process|generation|setups|route-body|bootstrap|explain|loader|adapters|testing|version)\.ts$/
+  /^core\/(gateway|process|generation|setups|route-body|bootstrap|explain|loader|packages|adapters|testing|version)\.ts$/
 /** Amounts, prices and rights are pure functions that the face, the ledger and the command line share. */
 const arithmetic = /^core\/catalog\/(price|credits|exact|describe|access|flat)\.ts$/
 /** Only types: the shape of a checked configuration. */
