@@ -2,6 +2,7 @@
 
 import type { IncomingHttpHeaders } from "node:http"
 import type { Adapter } from "../adapter.ts"
+import { credentialFields } from "../kit/credentials.ts"
 import type { Vendor } from "../offer.ts"
 import type { Fields } from "./upstream.ts"
 
@@ -17,7 +18,7 @@ export interface FieldFilter {
 }
 
 /** Fields that concern one connection or the framing; no adapter can let them through (RFC 9110 section 7.6.1). */
-const neverCross = new Set([
+const neverCross: ReadonlySet<string> = new Set([
   "connection",
   "keep-alive",
   "proxy-authenticate",
@@ -30,9 +31,7 @@ const neverCross = new Set([
   "host",
   "cookie",
   "set-cookie",
-  "authorization",
-  "x-api-key",
-  "x-goog-api-key",
+  ...credentialFields,
   "accept-encoding",
   "forwarded",
 ])

@@ -2,6 +2,7 @@
 
 import type { IncomingMessage } from "node:http"
 import { type ErrorCode, GatewayError } from "../errors.ts"
+import { credentialFields } from "../kit/credentials.ts"
 
 const linesMax = 100
 const bytesMax = 16 * 1024
@@ -82,9 +83,7 @@ const hostSeen = 1
 
 const watched: readonly Watched[] = [
   { name: "host", once: refusals.host, check: value => (hostForm.test(value) ? undefined : refusals.host) },
-  { name: "authorization", once: refusals.credentials },
-  { name: "x-api-key", once: refusals.credentials },
-  { name: "x-goog-api-key", once: refusals.credentials },
+  ...credentialFields.map(name => ({ name, once: refusals.credentials })),
   {
     name: "transfer-encoding",
     once: refusals.transfer,

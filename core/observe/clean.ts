@@ -3,14 +3,9 @@
  * strings are cut, bytes become their length, and whatever could steer a terminal is written out as text.
  */
 
-const secretFields = new Set([
-  "authorization",
-  "proxy-authorization",
-  "x-api-key",
-  "x-goog-api-key",
-  "cookie",
-  "set-cookie",
-])
+import { credentialFields } from "../kit/credentials.ts"
+
+const secretFields: ReadonlySet<string> = new Set([...credentialFields, "proxy-authorization", "cookie", "set-cookie"])
 const secret = "[secret]"
 
 const stringMax = 2048
