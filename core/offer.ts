@@ -218,7 +218,7 @@ export interface Catalog {
   readonly vendors: ReadonlyMap<string, Vendor>
   /** The model by current name or alias. */
   find(name: string): Model | undefined
-  /** The model's card with the organisation's overlay applied; `undefined` when it has no price. */
+  /** The model's card with the organisation's overlay applied; `undefined` when it has no price, or there is no such overlay. */
   card(model: Model, overlay: string | undefined): PriceCard | undefined
   /** The names of overlays that the catalog defines. */
   readonly overlays: readonly string[]

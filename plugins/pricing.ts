@@ -85,9 +85,12 @@ const tierOf = (serviceTier: string | undefined) => (serviceTier === undefined ?
 /** @throws GatewayError `price_missing` (500): before any upstream call, as the specification says */
 const cardOf = (host: Host, call: Call): PriceCard => {
   const { asked, model } = call.get("model")
-  const card = host.catalog.card(model, call.get("principal").identity.organisation.overlay)
-  if (card === undefined) throw host.error("price_missing", `No price is configured for model '${asked}'`)
-  return card
+  const { name, overlay } = call.get("principal").identity.organisation
+  const card = host.catalog.card(model, overlay)
+  if (card !== undefined) return card
+  const isGone = overlay !== undefined && !host.catalog.overlays.includes(overlay)
+  const cause = isGone ? `the catalog has no overlay ${overlay}, whose prices organisation ${name} has` : undefined
+  throw host.error("price_missing", `No price is configured for model '${asked}'`, { cause })
 }
 
 interface QuoteInput {

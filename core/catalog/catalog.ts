@@ -54,8 +54,10 @@ class LoadedCatalog implements Catalog {
   }
 
   card(model: Model, overlay: string | undefined): PriceCard | undefined {
-    const own = overlay === undefined ? undefined : this.#overlays.get(overlay)?.get(model.name)
-    return own ?? model.price
+    if (overlay === undefined) return model.price
+    const own = this.#overlays.get(overlay)
+    // Prices that were agreed on and are gone: the list's would be others, perhaps a thousand times as high.
+    return own === undefined ? undefined : (own.get(model.name) ?? model.price)
   }
 }
 

@@ -1,11 +1,9 @@
 /** Organisations and what they may use. */
 import type { Catalog } from "../offer.ts"
-import type { Organisation, Store } from "../state/store.ts"
+import type { Organisation, OrganisationChange } from "../state/store.ts"
 import { type Answer, CliError, type Command, type Input, word } from "./command.ts"
-import { newName, organisationOf, withStore } from "./store.ts"
+import { newName, type Opened, organisationOf, withStore } from "./store.ts"
 import { table } from "./text.ts"
-
-type Change = Partial<Omit<Organisation, "name">>
 
 export const organisationCommands: readonly Command[] = [
   {
@@ -14,7 +12,7 @@ export const organisationCommands: readonly Command[] = [
     options: [["--name <title>", "how people call it"]],
     what: "create an organisation that may use every model",
     run: input =>
-      withStore(input, async ({ store }) => {
+      withStore(input, async ({ store, config }) => {
         const name = newName(word(input, 0))
         const organisation = {
           name,
@@ -24,16 +22,22 @@ export const organisationCommands: readonly Command[] = [
           disabled: [],
         } as const
         if (!(await store.directory.createOrganisation(organisation))) throw new CliError(`organisation ${name} exists`)
-        return shown(organisation)
+        return shown(organisation, config.catalog)
       }),
   },
   {
     name: "org list",
     what: "list the organisations",
     run: input =>
-      withStore(input, async ({ store }) => {
+      withStore(input, async ({ store, config }) => {
         const all = await store.directory.organisations()
-        return { data: all, text: table(head, all.map(row)) }
+        return {
+          data: all,
+          text: table(
+            head,
+            all.map(one => row(one, config.catalog)),
+          ),
+        }
       }),
   },
   {
@@ -41,16 +45,16 @@ export const organisationCommands: readonly Command[] = [
     takes: "<organisation> <on|off>",
     what: "switch an organisation's gateway on or off",
     run: input =>
-      withStore(input, ({ store }) => change(store, input, () => ({ gateway: oneOf(input, ["on", "off"]) === "on" }))),
+      withStore(input, opened => change(opened, input, () => ({ gateway: oneOf(input, ["on", "off"]) === "on" }))),
   },
   {
     name: "org overlay",
     takes: "<organisation> <name|none>",
     what: "give an organisation the prices of an overlay of the catalog",
     run: input =>
-      withStore(input, ({ store, config }) =>
-        change(store, input, () => {
-          const overlay = oneOf(input, ["none", ...config.catalog.overlays])
+      withStore(input, opened =>
+        change(opened, input, () => {
+          const overlay = oneOf(input, ["none", ...opened.config.catalog.overlays])
           return { overlay: overlay === "none" ? undefined : overlay }
         }),
       ),
@@ -60,8 +64,8 @@ export const organisationCommands: readonly Command[] = [
     takes: "<organisation> <all|only|enable|disable> [model...]",
     what: "choose the models that an organisation may use",
     run: input =>
-      withStore(input, ({ store, config }) =>
-        change(store, input, organisation => modelsChange(organisation, input, config.catalog)),
+      withStore(input, opened =>
+        change(opened, input, organisation => modelsChange(organisation, input, opened.config.catalog)),
       ),
   },
 ]
@@ -72,14 +76,13 @@ const oneOf = (input: Input, allowed: readonly string[]): string => {
   throw new CliError(`expected ${allowed.join(" or ")}, not ${given}`, 2)
 }
 
-const change = async (store: Store, input: Input, of: (organisation: Organisation) => Change): Promise<Answer> => {
+const change = async ({ store, config }: Opened, input: Input, of: OrganisationChange): Promise<Answer> => {
   const organisation = await organisationOf(store, input)
-  const changed = of(organisation)
-  await store.directory.changeOrganisation(organisation.name, changed)
-  return shown({ ...organisation, ...changed })
+  of(organisation) // wrong words are told before anything is written
+  return shown((await store.directory.changeOrganisation(organisation.name, of)) ?? organisation, config.catalog)
 }
 
-const modelsChange = (organisation: Organisation, input: Input, catalog: Catalog): Change => {
+const modelsChange = (organisation: Organisation, input: Input, catalog: Catalog): ReturnType<OrganisationChange> => {
   const verb = oneOf(input, ["all", "only", "enable", "disable"])
   const names = input.words.slice(2).map(name => modelName(catalog, name))
   if ((verb === "all") !== (names.length === 0)) {
@@ -89,7 +92,9 @@ const modelsChange = (organisation: Organisation, input: Input, catalog: Catalog
 }
 
 /** An organisation has every model but a few, or a list of its own. */
-const modelChanges: Readonly<Record<string, (now: Organisation, names: readonly string[]) => Change>> = {
+const modelChanges: Readonly<
+  Record<string, (now: Organisation, names: readonly string[]) => ReturnType<OrganisationChange>>
+> = {
   all: () => ({ models: "all", disabled: [] }),
   only: (_, names) => ({ models: [...new Set(names)], disabled: [] }),
   enable: ({ models, disabled }, names) =>
@@ -110,12 +115,17 @@ const modelName = (catalog: Catalog, name: string): string => {
 
 const head = ["organisation", "name", "gateway", "models", "overlay"]
 
-const row = (one: Organisation): readonly string[] => [
+const row = (one: Organisation, { overlays }: Catalog): readonly string[] => [
   one.name,
   one.title,
   one.gateway ? "on" : "off",
   one.models === "all" ? ["all", ...one.disabled.map(name => `-${name}`)].join(" ") : one.models.join(" ") || "none",
-  one.overlay ?? "none",
+  one.overlay === undefined || overlays.includes(one.overlay)
+    ? (one.overlay ?? "none")
+    : `${one.overlay} (not in the catalog: no prices)`,
 ]
 
-const shown = (organisation: Organisation): Answer => ({ data: organisation, text: table(head, [row(organisation)]) })
+const shown = (organisation: Organisation, catalog: Catalog): Answer => ({
+  data: organisation,
+  text: table(head, [row(organisation, catalog)]),
+})

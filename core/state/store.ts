@@ -37,6 +37,8 @@ export interface Identity {
   readonly organisation: Organisation
 }
 
+export type OrganisationChange = (before: Organisation) => Partial<Omit<Organisation, "name">>
+
 /** Digests are lower-case hex SHA-256 of the whole key. Key state is read fresh; organisations are at most 1 s old. */
 export interface Directory {
   identify(digest: string): Promise<Identity | undefined>
@@ -44,8 +46,11 @@ export interface Directory {
   organisations(): Promise<readonly Organisation[]>
   /** False when it exists already. */
   createOrganisation(organisation: Organisation): Promise<boolean>
-  /** False when there is none of that name. */
-  changeOrganisation(name: string, change: Partial<Omit<Organisation, "name">>): Promise<boolean>
+  /**
+   * The record as it is now, `undefined` when there is none of that name. `change` is asked with what nobody changes
+   * meanwhile, more than once if need be.
+   */
+  changeOrganisation(name: string, change: OrganisationChange): Promise<Organisation | undefined>
   members(organisation: string): Promise<readonly string[]>
   createMember(member: MemberRef): Promise<boolean>
   keys(organisation: string): Promise<readonly KeyRecord[]>

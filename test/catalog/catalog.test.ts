@@ -96,7 +96,7 @@ overlays: { partner: { a: { price: { input: 3 per 1K tokens } }, c: { price: { i
   t.equal(of("b", "partner"), 1_000_000)
   t.equal(of("c"), undefined)
   t.equal(of("c", "partner"), 4_000_000)
-  t.equal(of("a", "unheard-of"), 270_000_000)
+  t.equal(of("a", "unheard-of"), undefined, "an overlay that is gone is no reason to charge the list's price")
   t.not(catalog.card(catalog.find("a")!, "partner")?.digest, catalog.find("a")?.price?.digest)
 })
 

@@ -1,7 +1,7 @@
 /** The commands against a store of their own, in this process: what they print, what they change, how they refuse. */
 import { createHash } from "node:crypto"
 import { writeFileSync } from "node:fs"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import t, { type Test } from "tap"
 import { runCli } from "../../core/cli/program.ts"
 
@@ -124,9 +124,13 @@ t.test("an organisation's models are all but some, or a list", async t => {
 })
 
 t.test("an overlay is given and taken away, and the gateway switched", async t => {
-  const { json, run } = await withMember(t)
+  const { json, run, file } = await withMember(t)
   t.equal((await json("org overlay north partner")).overlay, "partner")
   t.equal((await json("org list"))[0].overlay, "partner")
+  const catalog = join(dirname(file), "catalog.yaml")
+  writeFileSync(catalog, catalogYaml.replace(/^overlays.*$/m, ""))
+  t.match((await run("org list")).out, "partner (not in the catalog: no prices)")
+  writeFileSync(catalog, catalogYaml)
   await run("org overlay north none")
   t.equal((await json("org list"))[0].overlay, undefined)
   await run("org gateway north off")

@@ -1,6 +1,6 @@
 import t from "tap"
 import { testClock } from "../../core/testing.ts"
-import { bearer, keys, openProduct } from "../fixtures/product.ts"
+import { bearer, keys, openProduct, productCatalog } from "../fixtures/product.ts"
 
 const request = { model: "gpt", messages: [{ role: "user", content: "hi" }], max_tokens: 100 }
 type Tree = Record<string, unknown>
@@ -219,3 +219,30 @@ t.test("models", async t => {
     })
   })
 })
+
+t.test(
+  "an overlay that left the catalog with a reload stops its organisation's calls: the list's prices are others",
+  async t => {
+    const product = await openProduct(t)
+    const own = { price: { input: "1 per 1M tokens", output: "1 per 1M tokens" } }
+    const charged = async () => {
+      const answer = await product.call("/chat/completions/", request)
+      return [answer.status, answer.headers.get("x-credits-charged")]
+    }
+    const [status, list] = await charged()
+    t.equal(status, 200)
+    t.same(await product.reload({ catalog: { ...productCatalog, overlays: { partner: { gpt: own } } } }), [])
+    const { directory } = product.gateway.parts.store
+    await directory.changeOrganisation("acme", () => ({ overlay: "partner" }))
+    const [, partner] = await charged()
+    t.ok(Number(partner) < Number(list) / 500, `${partner} instead of ${list}`)
+    t.same(await product.reload({ catalog: productCatalog }), [])
+    const before = await product.available()
+    t.same(await charged(), [500, null])
+    t.equal(await product.available(), before)
+    t.match(
+      product.lines.find(({ code }) => code === "price_missing"),
+      { cause: /the catalog has no overlay partner, whose prices organisation acme has/ },
+    )
+  },
+)

@@ -75,7 +75,7 @@ t.test("a start that ends at any write is completed by the next one, and nothing
 t.test("what exists is never changed", async t => {
   const store = await open(t)
   await bootstrap(acme, store, testClock(), log)
-  await store.directory.changeOrganisation("acme", { gateway: false })
+  await store.directory.changeOrganisation("acme", () => ({ gateway: false }))
   await bootstrap(acme, store, testClock(), log)
   t.match(await store.accounts.balance(alice), { granted: 500 })
   t.match(await store.directory.organisation("acme"), { gateway: false })

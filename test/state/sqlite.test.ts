@@ -68,7 +68,7 @@ t.test("a key that the tool disables, enables or revokes is so for the gateway's
     t.equal(await seen(), state)
     t.equal(await seen(), state)
   }
-  await tool.directory.changeOrganisation("acme", { gateway: false })
+  await tool.directory.changeOrganisation("acme", () => ({ gateway: false }))
   t.match(await gateway.directory.identify("d1"), { organisation: { gateway: false } })
 })
 

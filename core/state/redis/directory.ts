@@ -3,7 +3,7 @@
  * commands: indexes first, the key that counts last.
  */
 
-import type { Directory, Identity, KeyRecord, KeyState, MemberRef, Organisation } from "../store.ts"
+import type { Directory, Identity, KeyRecord, KeyState, MemberRef, Organisation, OrganisationChange } from "../store.ts"
 import type { Keys } from "./keys.ts"
 import type { Link } from "./link.ts"
 import { scripts } from "./scripts.ts"
@@ -53,14 +53,14 @@ export class RedisDirectory implements Directory {
     return this.#create(this.#keys.organisation(name), organisation)
   }
 
-  async changeOrganisation(name: string, change: Partial<Omit<Organisation, "name">>): Promise<boolean> {
+  async changeOrganisation(name: string, change: OrganisationChange): Promise<Organisation | undefined> {
     const changed = await this.#change<Organisation>(this.#keys.organisation(name), before => ({
       ...before,
-      ...change,
+      ...change(before),
       name,
     }))
     this.#remembered.delete(name)
-    return changed !== undefined
+    return changed
   }
 
   async members(organisation: string): Promise<readonly string[]> {

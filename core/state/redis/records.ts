@@ -60,17 +60,15 @@ const pairs = (hash: readonly string[]): readonly (readonly [string, string])[] 
 
 /** `YYYY-MM` of all months that the days touch. */
 const monthsOf = (from: string, to: string): readonly string[] => {
-  const months: string[] = []
-  const last = to.slice(0, 7)
-  for (let month = from.slice(0, 7); month <= last; month = following(month)) months.push(month)
-  return months
+  const [first, last] = [monthNumber(from), monthNumber(to)]
+  return Array.from({ length: Math.max(0, last - first + 1) }, (_, at) => monthText(first + at))
 }
 
-const following = (month: string): string => {
-  const [year, number] = month.split("-").map(Number) as [number, number]
-  const next = number === 12 ? [year + 1, 1] : [year, number + 1]
-  return `${String(next[0]).padStart(4, "0")}-${String(next[1]).padStart(2, "0")}`
-}
+/** Months since the year 0: counted, for as text they have no order after 9999-12. */
+const monthNumber = (day: string): number => Number(day.slice(0, 4)) * 12 + Number(day.slice(5, 7)) - 1
+
+const monthText = (number: number): string =>
+  `${String(Math.floor(number / 12)).padStart(4, "0")}-${String((number % 12) + 1).padStart(2, "0")}`
 
 const sumUp = (fields: readonly (readonly [string, string])[], query: UsageQuery): readonly UsageRow[] => {
   const column = usageColumns.indexOf(query.by)

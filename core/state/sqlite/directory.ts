@@ -3,7 +3,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite"
 import { LRUCache } from "lru-cache"
 import { storeUnavailable } from "../failure.ts"
-import type { Directory, Identity, KeyRecord, KeyState, MemberRef, Organisation } from "../store.ts"
+import type { Directory, Identity, KeyRecord, KeyState, MemberRef, Organisation, OrganisationChange } from "../store.ts"
 import type { Freshness } from "./freshness.ts"
 import type { Groups } from "./groups.ts"
 
@@ -75,13 +75,14 @@ export class SqliteDirectory implements Directory {
     )
   }
 
-  changeOrganisation(name: string, change: Partial<Omit<Organisation, "name">>): Promise<boolean> {
+  changeOrganisation(name: string, change: OrganisationChange): Promise<Organisation | undefined> {
     return this.#change(() => {
       const row = this.#organisation.get(name) as { readonly record: string } | undefined
-      if (row === undefined) return false
-      const changed = { ...(JSON.parse(row.record) as Organisation), ...change, name }
+      if (row === undefined) return undefined
+      const before = JSON.parse(row.record) as Organisation
+      const changed = { ...before, ...change(before), name }
       this.#database.prepare("UPDATE organisations SET record = ? WHERE name = ?").run(JSON.stringify(changed), name)
-      return true
+      return changed
     })
   }
 
