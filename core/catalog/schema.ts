@@ -30,15 +30,41 @@ const validator = (options: Options): Ajv => {
   formats.default(ajv)
   return ajv
 }
-const checking = validator({})
-const filling = validator({ useDefaults: true })
 
-/** Plugins and reloads bring new schemas; what nobody asks for any more is forgotten. */
-const cacheSize = 500
-const compiled = new LRUCache<JsonSchema, ValidateFunction>({
-  max: cacheSize,
-  dispose: (_, schema) => void checking.removeSchema(schema),
-})
+/** A schema of as many texts is kept compiled. */
+const keptMax = 500
+
+/**
+ * Compiles a schema once for each text of it: reloads bring the same ones again and again, and ajv never gives back all
+ * that a compilation took.
+ */
+class Compiler {
+  readonly #ajv: Ajv
+  readonly #compiled: LRUCache<string, { readonly schema: JsonSchema; readonly validate: ValidateFunction }>
+
+  constructor(options: Options) {
+    const ajv = validator(options)
+    this.#ajv = ajv
+    this.#compiled = new LRUCache({ max: keptMax, dispose: ({ schema }) => void ajv.removeSchema(schema) })
+  }
+
+  /** @throws Error when the schema itself is broken */
+  compile(schema: JsonSchema): ValidateFunction {
+    const text = JSON.stringify(schema)
+    const known = this.#compiled.get(text)
+    if (known !== undefined) return known.validate
+    const validate = this.#ajv.compile(schema)
+    this.#compiled.set(text, { schema, validate })
+    return validate
+  }
+
+  /** What makes a schema unusable, in words. */
+  fault(schema: JsonSchema): string | undefined {
+    return this.#ajv.validateSchema(schema) === true ? undefined : this.#ajv.errorsText(this.#ajv.errors)
+  }
+}
+const checking = new Compiler({})
+const filling = new Compiler({ useDefaults: true })
 
 /**
  * A check of a whole value; an empty list means that it fits.
@@ -50,14 +76,8 @@ export const compileSchema = (
   schema: JsonSchema,
   place: "body" | "query" = "body",
 ): ((value: unknown) => readonly Problem[]) => {
-  const validate = compiled.get(schema) ?? compile(schema)
-  return value => (validate(value) ? [] : problemsOf(validate.errors, [place]))
-}
-
-const compile = (schema: JsonSchema): ValidateFunction => {
   const validate = checking.compile(schema)
-  compiled.set(schema, validate)
-  return validate
+  return value => (validate(value) ? [] : problemsOf(validate.errors, [place]))
 }
 
 /** What reads no options takes none. */
@@ -71,13 +91,11 @@ export const validateOptions = (
   const copy: unknown = structuredClone(value)
   const validate = filling.compile(schema)
   const fits = validate(copy)
-  filling.removeSchema(schema)
   return { value: copy, problems: fits ? [] : problemsOf(validate.errors, []) }
 }
 
 /** What makes a schema unusable, in words. */
-export const schemaFault = (schema: JsonSchema): string | undefined =>
-  checking.validateSchema(schema) === true ? undefined : checking.errorsText(checking.errors)
+export const schemaFault = (schema: JsonSchema): string | undefined => checking.fault(schema)
 
 // ---- ajv's errors in the specification's words ----
 
