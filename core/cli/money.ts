@@ -2,9 +2,9 @@
 import { creditsJson, creditsText } from "../catalog/credits.ts"
 import { checkLedger, type Finding } from "../money/check.ts"
 import type { Balance, Entry, MemberRef, Store } from "../state/store.ts"
-import { type Answer, type Command, type Input, word } from "./command.ts"
+import { type Answer, CliError, type Command, type Input, word } from "./command.ts"
 import { grantOnce } from "./grant.ts"
-import { memberOf, withStore } from "./store.ts"
+import { memberOf, rowsOf, withStore } from "./store.ts"
 import { dateText, facts, inCredits, microsOf, table } from "./text.ts"
 
 export const moneyCommands: readonly Command[] = [
@@ -21,6 +21,7 @@ export const moneyCommands: readonly Command[] = [
         const micros = microsOf(word(input, 2))
         const member = await memberOf(store, input)
         const { id, reason = "granted by hand" } = input.options
+        if (id?.trim() === "") throw new CliError("--id is empty: expected the id of a grant", 2)
         return balanceShown(member, await grantOnce(store, { member, micros, reason, id }))
       }),
   },
@@ -57,33 +58,26 @@ const balanceShown = (member: MemberRef, balance: Balance): Answer => ({
   ]),
 })
 
-const pageRows = 500
-
-const entriesOf = async (store: Store, member: MemberRef): Promise<readonly Entry[]> => {
-  const rows: Entry[] = []
-  for (;;) {
-    const page = await store.accounts.entries(member, { after: rows.at(-1)?.sequence ?? 0, limit: pageRows })
-    rows.push(...page)
-    if (page.length < pageRows) return rows
-  }
-}
-
 const checked = async (store: Store): Promise<Answer> => {
   const findings: Finding[] = []
-  for await (const finding of checkLedger(store)) findings.push(finding)
-  const rows = findings.map(({ member, rule, message }) => [member.organisation, member.member, String(rule), message])
+  const check = checkLedger(store)
+  let step = await check.next()
+  for (; step.done !== true; step = await check.next()) findings.push(step.value)
+  const { members, rows } = step.value
+  const lines = findings.map(({ member, rule, message }) => [member.organisation, member.member, String(rule), message])
   return {
-    data: { right: findings.length === 0, findings },
+    data: { right: findings.length === 0, members, rows, findings },
     text:
       findings.length === 0
-        ? "every balance is the sum of its rows"
-        : table(["organisation", "member", "rule", "finding"], rows),
+        ? `every balance is the sum of its rows (members: ${members}, rows: ${rows})`
+        : table(["organisation", "member", "rule", "finding"], lines),
     code: findings.length === 0 ? 0 : 1,
   }
 }
 
 const showLedger = async (store: Store, input: Input): Promise<Answer> => {
-  const entries = await entriesOf(store, await memberOf(store, input))
+  const entries: Entry[] = []
+  for await (const entry of rowsOf(store, await memberOf(store, input))) entries.push(entry)
   return {
     data: entries.map(({ micros, shortfall, member: _, ...rest }) => ({
       ...rest,

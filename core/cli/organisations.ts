@@ -12,18 +12,23 @@ export const organisationCommands: readonly Command[] = [
     options: [["--name <title>", "how people call it"]],
     what: "create an organisation that may use every model",
     run: input =>
-      withStore(input, async ({ store, config }) => {
-        const name = newName(word(input, 0))
-        const organisation = {
-          name,
-          title: input.options.name ?? name,
-          gateway: true,
-          models: "all",
-          disabled: [],
-        } as const
-        if (!(await store.directory.createOrganisation(organisation))) throw new CliError(`organisation ${name} exists`)
-        return shown(organisation, config.catalog)
-      }),
+      withStore(
+        input,
+        async ({ store, config }) => {
+          const name = newName(word(input, 0))
+          const organisation = {
+            name,
+            title: input.options.name ?? name,
+            gateway: true,
+            models: "all",
+            disabled: [],
+          } as const
+          if (!(await store.directory.createOrganisation(organisation)))
+            throw new CliError(`organisation ${name} exists`)
+          return shown(organisation, config.catalog)
+        },
+        { makes: true },
+      ),
   },
   {
     name: "org list",

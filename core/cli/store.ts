@@ -1,10 +1,11 @@
 /** Opens what a command works on, and closes it again whatever happens. */
+import { existsSync } from "node:fs"
 import { type Config, loadConfig } from "../catalog/load.ts"
 import { nameRule, plainName } from "../catalog/name.ts"
 import { isGatewayError } from "../errors.ts"
 import { dayIn } from "../state/day.ts"
 import { openStore } from "../state/open.ts"
-import type { MemberRef, Organisation, Store } from "../state/store.ts"
+import type { Entry, MemberRef, Organisation, Store } from "../state/store.ts"
 import { type Answer, CliError, type Input, word } from "./command.ts"
 
 /** A gateway may be running: the command writes beside it, and makes no holds. */
@@ -15,8 +16,14 @@ export interface Opened {
   readonly store: Store
 }
 
-export const withStore = async (input: Input, work: (opened: Opened) => Promise<Answer>): Promise<Answer> => {
+/** @param makes the command that may begin a store; the others would work on an empty one, and find nothing wrong with it */
+export const withStore = async (
+  input: Input,
+  work: (opened: Opened) => Promise<Answer>,
+  { makes = false }: { readonly makes?: boolean } = {},
+): Promise<Answer> => {
   const config = await loadConfig(input.file, { env: input.terminal.env, storeOnly: true })
+  if (!makes) assertThere(config.store)
   const store = await openStore(config.store, { ...storeOptions, day: dayIn(() => config.timezone) })
   try {
     return await work({ config, store })
@@ -26,6 +33,11 @@ export const withStore = async (input: Input, work: (opened: Opened) => Promise<
   } finally {
     await store.close()
   }
+}
+
+const assertThere = (store: Config["store"]): void => {
+  if (store.kind !== "sqlite" || store.path === ":memory:" || existsSync(store.path)) return
+  throw new CliError(`there is no store at ${store.path}: \`tollgate org create\` or \`tollgate serve\` begins one`)
 }
 
 /** Which store does not answer and why, for the operator; `undefined` for any other error. */
@@ -49,6 +61,18 @@ export const organisationOf = async (store: Store, input: Input): Promise<Organi
   const organisation = await store.directory.organisation(name)
   if (organisation === undefined) throw new CliError(`there is no organisation ${name}`)
   return organisation
+}
+
+const pageRows = 500
+
+/** A member's ledger, the oldest row first. */
+export async function* rowsOf(store: Store, member: MemberRef): AsyncGenerator<Entry> {
+  for (let after = 0; ; ) {
+    const page = await store.accounts.entries(member, { after, limit: pageRows })
+    yield* page
+    if (page.length < pageRows) return
+    after = page.at(-1)!.sequence
+  }
 }
 
 /** The member that the first two words name; it exists. */

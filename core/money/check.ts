@@ -14,6 +14,12 @@ export interface Finding {
   readonly message: string
 }
 
+/** What was looked through. */
+export interface Proven {
+  readonly members: number
+  readonly rows: number
+}
+
 export interface CheckOptions {
   /** How long past its life a hold may wait for the sweeper; two of its beats at the usual hold life. */
   readonly graceMs?: number
@@ -32,18 +38,29 @@ const pageRows = 1_000
 const quietTries = 20
 
 /** No finding = the ledger is right. Safe beside running gateways. */
-export async function* checkLedger(store: Store, { graceMs = 120_000 }: CheckOptions = {}): AsyncGenerator<Finding> {
-  for await (const member of store.accounts.all()) yield* await checkMember(store, member, graceMs)
+export async function* checkLedger(
+  store: Store,
+  { graceMs = 120_000 }: CheckOptions = {},
+): AsyncGenerator<Finding, Proven> {
+  let [members, rows] = [0, 0]
+  for await (const member of store.accounts.all()) {
+    const checked = await checkMember(store, member, graceMs)
+    yield* checked.findings
+    members += 1
+    rows += checked.rows
+  }
+  return { members, rows }
 }
 
-const checkMember = async (store: Store, member: MemberRef, graceMs: number): Promise<readonly Finding[]> => {
+const checkMember = async (store: Store, member: MemberRef, graceMs: number) => {
   const replay: Replay = { findings: [], charges: new Map(), once: new Set(), sequence: 0, granted: 0, spent: 0 }
   const { balance, holds } = await quietMoment(store, member, replay)
-  return [
+  const findings = [
     ...replay.findings,
     ...sumFindings(balance, replay),
     ...(holds === undefined ? [] : holdFindings(balance, holds, replay, graceMs)),
-  ].map(finding => ({ ...finding, member }))
+  ].map((finding): Finding => ({ ...finding, member }))
+  return { findings, rows: replay.sequence }
 }
 
 /** Balance and holds at a moment at which no row is missing from the replay: nothing moves between two equal reads. */

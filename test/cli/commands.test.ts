@@ -1,6 +1,6 @@
 /** The commands against a store of their own, in this process: what they print, what they change, how they refuse. */
 import { createHash } from "node:crypto"
-import { writeFileSync } from "node:fs"
+import { existsSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import t, { type Test } from "tap"
 import { runCli } from "../../core/cli/program.ts"
@@ -92,6 +92,27 @@ t.test("credits are granted exactly and stand in the ledger", async t => {
     { kind: "grant", credits: 0.000001, reason: "test" },
   ])
   t.match((await run("credits show north alice")).out, /available +12\.500001/)
+  t.match(await run("ledger check"), { code: 0, out: "every balance is the sum of its rows (members: 1, rows: 2)" })
+  t.match(await json("ledger check"), { right: true, members: 1, rows: 2, findings: [] })
+})
+
+t.test("an id of a grant gives once, and never passes for another amount", async t => {
+  const { run, json } = await withMember(t)
+  t.equal((await run("credits grant north alice 5 --id g1")).code, 0)
+  t.match(await json("credits grant north alice 5 --id g1"), { granted: 17.5 }, "a repeat is the same grant")
+  const other = await run("credits grant north alice 7 --id g1")
+  t.match(other, { code: 1, errors: "id g1 stands for a grant of 5 already; nothing was granted now" })
+  t.match(await run("credits grant north alice 7 --id="), { code: 2, errors: "--id is empty" })
+  t.match(await json("credits show north alice"), { granted: 17.5 })
+})
+
+t.test("a store that is not there is told, not begun by whoever only looks", async t => {
+  const { run, file } = cli(t)
+  for (const line of ["ledger check", "org list", "credits grant north alice 5", "key list north"]) {
+    t.match(await run(line), { code: 1, errors: /there is no store at .*tollgate\.db: `tollgate org create` or/ }, line)
+  }
+  t.notOk(existsSync(join(dirname(file), "tollgate.db")))
+  t.equal((await run("org create north")).code, 0)
   t.equal((await run("ledger check")).code, 0)
 })
 
@@ -173,7 +194,7 @@ t.test("words that mean nothing are exit code 2", async t => {
 })
 
 t.test("with --json a failure is JSON too", async t => {
-  const { run } = cli(t)
+  const { run } = await withMember(t)
   const { code, errors } = await run("member list south --json")
   t.equal(code, 1)
   t.same(JSON.parse(errors), { error: "there is no organisation south" })

@@ -87,7 +87,8 @@ export const credits = async (gateway: { readonly url: string }, key?: string): 
 /** What `tollgate ledger check` finds beside running gateways. */
 export const ledgerFindings = async (site: Site, env: StartOptions["env"] = {}): Promise<unknown> => {
   const { text } = await tollgate(site.file, ["ledger", "check"], env)
-  return JSON.parse(text)
+  const { right, findings } = JSON.parse(text) as Readonly<Record<string, unknown>>
+  return { right, findings }
 }
 
 export const right = { right: true, findings: [] }
