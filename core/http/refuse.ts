@@ -41,17 +41,40 @@ export const refuse = (
 /** Connections that end with the answer under way. */
 const ending = new WeakSet<object>()
 
+/** Answers to come whose client may wait to be told to send its body, and was not told yet; by connection. */
+const waiting = new WeakMap<object, ServerResponse>()
+
 /** The answer to come is the last of its connection: what follows an ambiguous request may be meant otherwise, and a gateway that stops takes no more. */
 export const endsConnection = (request: IncomingMessage, response: ServerResponse): void => {
   response.shouldKeepAlive = false
   ending.add(request.socket)
 }
 
-/** Behind the last request of a connection node parses on; nobody would read the answer, and somebody would pay it. */
-export const comesTooLate = ({ socket }: IncomingMessage, { shouldKeepAlive }: ServerResponse): boolean => {
+/**
+ * Behind the last request of a connection node parses on; nobody would read the answer, and somebody would pay it. One
+ * whose body may still be refused counts as the last as soon as there is another.
+ */
+export const comesTooLate = (request: IncomingMessage, { shouldKeepAlive }: ServerResponse): boolean => {
+  const { socket } = request
+  const undecided = waiting.get(socket)
+  if (undecided !== undefined) endsConnection(request, undecided)
   if (ending.has(socket)) return true
   if (!shouldKeepAlive) ending.add(socket)
   return false
+}
+
+/**
+ * A client that expects `100 Continue` is told to go on when its body is wanted (RFC 9110 section 10.1.1). An answer
+ * that comes before ends its connection (node sees to that): nobody knows whether the body follows.
+ */
+export const expectsContinue = (response: ServerResponse): void => void waiting.set(response.req.socket, response)
+
+/** Nothing is sent to a client that does not wait, or that has its answer. */
+export const askForBody = (response: ServerResponse): void => {
+  const { socket } = response.req
+  if (waiting.get(socket) !== response || response.headersSent) return
+  waiting.delete(socket)
+  response.writeContinue()
 }
 
 const bodyOf = (error: GatewayError, dialect: Dialect, requestId: string): string =>

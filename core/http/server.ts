@@ -9,7 +9,7 @@ import { Roster } from "../kit/roster.ts"
 import { type CallContext, GatewayCall } from "./call.ts"
 import { frontCheck } from "./front-check.ts"
 import { plain } from "./plain.ts"
-import { comesTooLate, endsConnection, refuse, refuseSocket } from "./refuse.ts"
+import { comesTooLate, endsConnection, expectsContinue, refuse, refuseSocket } from "./refuse.ts"
 import { Serving, type ServingParts, type Site } from "./serving.ts"
 
 export interface ServerOptions extends Omit<ServingParts, "onOver"> {
@@ -47,7 +47,6 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
   }
 
   const begin = (request: IncomingMessage, response: ServerResponse): void => {
-    if (comesTooLate(request, response)) return void request.resume()
     const refusal = frontCheck(request) ?? (draining ? drainRefusal() : undefined)
     if (refusal !== undefined) {
       endsConnection(request, response)
@@ -108,9 +107,13 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
   })
   server.maxConnections = options.connections
   server.maxHeadersCount = 0 // counted by the front check: node would drop the surplus silently
-  server.on("request", begin)
+  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+    if (comesTooLate(request, response)) request.resume()
+    else begin(request, response)
+  })
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
-    response.writeContinue()
+    if (comesTooLate(request, response)) return void request.resume()
+    expectsContinue(response)
     begin(request, response)
   })
   server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) =>
