@@ -63,6 +63,19 @@ export const comesTooLate = (request: IncomingMessage, { shouldKeepAlive }: Serv
   return false
 }
 
+/** A socket of node's server: `_httpMessage` is the answer under way. */
+type Served = Duplex & { readonly _httpMessage?: ServerResponse | null }
+
+/** What wants the whole socket does not get it while an earlier request is unanswered; that answer is the last then. */
+export const answersFirst = (request: IncomingMessage, socket: Served): boolean => {
+  const answer = socket._httpMessage
+  if (answer === undefined || answer === null) return false
+  endsConnection(request, answer)
+  answer.once("close", () => socket.end(() => socket.destroy())) // its head may be out already, and promise more
+  socket.resume() // node reads no longer: what else comes is dropped
+  return true
+}
+
 /**
  * A client that expects `100 Continue` is told to go on when its body is wanted (RFC 9110 section 10.1.1). An answer
  * that comes before ends its connection (node sees to that): nobody knows whether the body follows.
@@ -102,10 +115,7 @@ const readOff = (request: IncomingMessage, done: () => void): void => {
 }
 
 /** An answer on a bare socket, for what never became a request. */
-export const refuseSocket = (
-  socket: Duplex & { readonly _httpMessage?: ServerResponse },
-  error: GatewayError,
-): void => {
+export const refuseSocket = (socket: Served, error: GatewayError): void => {
   if (!socket.writable) {
     socket.destroy()
     return

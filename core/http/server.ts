@@ -9,7 +9,7 @@ import { Roster } from "../kit/roster.ts"
 import { type CallContext, GatewayCall } from "./call.ts"
 import { frontCheck } from "./front-check.ts"
 import { plain } from "./plain.ts"
-import { comesTooLate, endsConnection, expectsContinue, refuse, refuseSocket } from "./refuse.ts"
+import { answersFirst, comesTooLate, endsConnection, expectsContinue, refuse, refuseSocket } from "./refuse.ts"
 import { Serving, type ServingParts, type Site } from "./serving.ts"
 
 export interface ServerOptions extends Omit<ServingParts, "onOver"> {
@@ -65,6 +65,7 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
   /** The same guards, and the same error answers, until the handler takes the socket. */
   const beginUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on("error", () => {}) // node hands over a bare socket; a reset must not end the process
+    if (answersFirst(request, socket)) return
     const site = options.site()
     const refusal = frontCheck(request) ?? (draining ? drainRefusal() : undefined)
     const found = refusal === undefined ? site.matchUpgrade(pathOf(request.url as string)) : undefined
@@ -122,9 +123,11 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
   server.on("clientError", (error: Error & { code?: string }, socket: Duplex) =>
     refuseSocket(socket, parserError(error)),
   )
-  server.on("connect", (_request: IncomingMessage, socket: Duplex) =>
-    refuseSocket(socket, new GatewayError("not_implemented", "This method is not implemented.")),
-  )
+  server.on("connect", (request: IncomingMessage, socket: Duplex) => {
+    socket.on("error", () => {})
+    if (answersFirst(request, socket)) return
+    refuseSocket(socket, new GatewayError("not_implemented", "This method is not implemented."))
+  })
   server.on("upgrade", beginUpgrade)
 
   return {
