@@ -1,12 +1,10 @@
 /** Error answers, and connections that end because their request was not read to its end. */
 
-import { randomUUID } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { STATUS_CODES } from "node:http"
 import type { Duplex } from "node:stream"
 import type { Dialect } from "../adapter.ts"
 import type { GatewayError } from "../errors.ts"
-import type { GatewayCall } from "./call.ts"
 import { plain } from "./plain.ts"
 
 /** A client that still sends is read (and forgotten) this long, so that it can read its answer before the socket ends. */
@@ -17,12 +15,11 @@ export const refuse = (
   response: ServerResponse,
   error: GatewayError,
   dialect: Dialect,
-  call?: GatewayCall,
+  requestId: string,
+  fields: string[] = ["x-request-id", requestId],
 ): void => {
   if (response.destroyed) return
-  const requestId = call?.id ?? randomUUID()
   const text = bodyOf(error, dialect, requestId)
-  const fields = call?.headFields() ?? ["x-request-id", requestId]
   fields.push("content-type", error.isText ? "text/plain; charset=utf-8" : "application/json")
   for (const name in error.headers) fields.push(name, error.headers[name] as string)
   fields.push("content-length", String(Buffer.byteLength(text)))
@@ -64,7 +61,7 @@ export const comesTooLate = (request: IncomingMessage, { shouldKeepAlive }: Serv
 }
 
 /** A socket of node's server: `_httpMessage` is the answer under way. */
-type Served = Duplex & { readonly _httpMessage?: ServerResponse | null }
+type Served = Duplex & { readonly _httpMessage?: ServerResponse | null; readonly bytesRead?: number }
 
 /** What wants the whole socket does not get it while an earlier request is unanswered; that answer is the last then. */
 export const answersFirst = (request: IncomingMessage, socket: Served): boolean => {
@@ -114,24 +111,28 @@ const readOff = (request: IncomingMessage, done: () => void): void => {
   request.resume()
 }
 
-/** An answer on a bare socket, for what never became a request. */
-export const refuseSocket = (socket: Served, error: GatewayError): void => {
+/**
+ * An answer on a bare socket.
+ * @returns whether it is one to bytes that no call tells of: a connection that is opened for later, and is late, said none
+ */
+export const refuseSocket = (socket: Served, error: GatewayError, requestId: string): boolean => {
   if (!socket.writable) {
     socket.destroy()
-    return
+    return false
   }
-  const requestId = randomUUID()
   const text = JSON.stringify(plain.render(error, requestId))
   const { status } = error.kind
+  const answer = socket._httpMessage ?? undefined
   socket.on("error", () => {}) // the client may be gone already
   setTimeout(() => socket.destroy(), linger.ms).unref() // one that keeps sending must not keep the socket
   // Bytes in the middle of another answer would be read as its body (node's own handler asks the same): it just ends.
-  if (socket._httpMessage?.headersSent === true) {
+  if (answer?.headersSent === true) {
     socket.end(() => socket.destroy())
-    return
+    return false
   }
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Error"}\r\nx-request-id: ${requestId}\r\ncontent-type: application/json\r\n` +
       `content-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
   )
+  return answer === undefined && socket.bytesRead !== 0
 }

@@ -1,5 +1,6 @@
 /** The public listener: refuses what is ambiguous, makes a call of the rest, answers errors, drains. */
 
+import { randomUUID } from "node:crypto"
 import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import type { Duplex } from "node:stream"
@@ -16,8 +17,16 @@ export interface ServerOptions extends Omit<ServingParts, "onOver"> {
   readonly context: CallContext
   readonly site: () => Site
   readonly connections: number
-  /** A request that no route takes, or that failed outside its chain. */
-  readonly onStray: (error: GatewayError, method: string) => void
+  readonly onStray: (stray: Stray) => void
+}
+
+/** A refusal of what met no route: no call tells of it. */
+export interface Stray {
+  /** `x-request-id` of the answer. */
+  readonly id: string
+  readonly error: GatewayError
+  /** Absent where the bytes made none. */
+  readonly request: IncomingMessage | undefined
 }
 
 export interface PublicServer {
@@ -69,7 +78,7 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
     const site = options.site()
     const refusal = frontCheck(request) ?? (draining ? drainRefusal() : undefined)
     const found = refusal === undefined ? site.matchUpgrade(pathOf(request.url as string)) : undefined
-    if (found === undefined || "allow" in found) return refuseSocket(socket, refusal ?? noUpgrade(request, site))
+    if (found === undefined || "allow" in found) return strayOn(socket, refusal ?? noUpgrade(request, site), request)
     const response = new ServerResponse(request)
     response.shouldKeepAlive = false
     response.assignSocket(socket as Socket)
@@ -86,8 +95,14 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
     error: GatewayError,
     dialect: Dialect = plain,
   ): void => {
-    options.onStray(error, request.method ?? "other")
-    refuse(request, response, error, dialect)
+    const id = randomUUID()
+    options.onStray({ id, error, request })
+    refuse(request, response, error, dialect, id)
+  }
+
+  const strayOn = (socket: Duplex, error: GatewayError, request?: IncomingMessage): void => {
+    const id = randomUUID()
+    if (refuseSocket(socket, error, id)) options.onStray({ id, error, request })
   }
 
   const serve = (call: GatewayCall, site: Site, response: ServerResponse): void => {
@@ -120,13 +135,11 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
   server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) =>
     stray(request, response, new GatewayError("expectation_failed", "Only Expect: 100-continue is understood.")),
   )
-  server.on("clientError", (error: Error & { code?: string }, socket: Duplex) =>
-    refuseSocket(socket, parserError(error)),
-  )
+  server.on("clientError", (error: Error & { code?: string }, socket: Duplex) => strayOn(socket, parserError(error)))
   server.on("connect", (request: IncomingMessage, socket: Duplex) => {
     socket.on("error", () => {})
     if (answersFirst(request, socket)) return
-    refuseSocket(socket, new GatewayError("not_implemented", "This method is not implemented."))
+    strayOn(socket, new GatewayError("not_implemented", "This method is not implemented."), request)
   })
   server.on("upgrade", beginUpgrade)
 
