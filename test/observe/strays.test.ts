@@ -151,6 +151,18 @@ t.test("calls have their own line and no other, also when the connection breaks 
   t.same(strayLines(relay), [])
 })
 
+t.test("what comes behind the last request of its connection gets no answer and no line", async t => {
+  const gateway = await open(t)
+  for (const behind of [request("GET /behind"), request("GET /behind", "expect: what")]) {
+    const answer = await heard(t, gateway, `GET //ambiguous HTTP/1.1\r\nhost: gateway\r\n\r\n${behind}`)
+    t.same(answer.match(/HTTP\/1\.1 \d{3}/g), ["HTTP/1.1 400"])
+  }
+  t.same(
+    strayLines(gateway).map(({ path }) => path),
+    ["//ambiguous", "//ambiguous"],
+  )
+})
+
 t.test("without the access log there are no lines, from a reload on too", async t => {
   const gateway = await open(t)
   const plugins = ["metrics", "auth", "rate-limit", "model", "pricing"]
