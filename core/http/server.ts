@@ -108,7 +108,9 @@ class Listener implements PublicServer {
     server.on("connect", (request, socket) => {
       if (isFree(request, socket)) this.#strayOn(socket, noTunnels(), request)
     })
-    server.on("clientError", (error, socket) => this.#strayOn(socket, parserError(error), undefined))
+    server.on("clientError", (error, socket) => {
+      if (!isBehindLast(error)) this.#strayOn(socket, parserError(error), undefined)
+    })
   }
 
   #begin(request: IncomingMessage, response: ServerResponse): void {
@@ -201,6 +203,9 @@ const isLate = (request: IncomingMessage, response: ServerResponse): boolean => 
   if (late) request.resume()
   return late
 }
+
+/** The same, told by the parser where the client itself called that request the last. Its answer goes out, whole. */
+const isBehindLast = ({ code }: NodeJS.ErrnoException): boolean => code === "HPE_CLOSED_CONNECTION"
 
 const isFree = (request: IncomingMessage, socket: Duplex): boolean => {
   socket.on("error", () => {}) // node hands over a bare socket; a reset must not end the process
