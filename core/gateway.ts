@@ -7,6 +7,7 @@ import { buildGeneration, type Generation } from "./generation.ts"
 import { createByteBudget } from "./http/body.ts"
 import { createOpsServer, type OpsServer } from "./http/ops.ts"
 import { createPublicServer, type PublicServer } from "./http/server.ts"
+import { watchStrays } from "./observe/strays.ts"
 import { openProcess, type Process, type ProcessOptions } from "./process.ts"
 import { version } from "./version.ts"
 
@@ -19,8 +20,6 @@ export interface GatewayOptions extends ProcessOptions, LoadOptions {
 const bodyMaxBytes = 25 * 1024 * 1024
 /** When the calls took all the time there was, plugins still have this much to write down what they keep. */
 const lastWordMs = 1_000
-/** What a request line may call itself and still be a label. */
-const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 
 /** @throws ConfigError, or what keeps the store or a port from opening */
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
@@ -196,8 +195,6 @@ export class Gateway {
     const { metrics, clock, log } = this.parts
     const { limits, sandbox } = this.config
     const missing = metrics.product("usage_missing_total")
-    const requests = metrics.product("http_requests_total")
-    const errors = metrics.product("errors_total")
     return createPublicServer({
       context: {
         now: clock.now,
@@ -214,10 +211,7 @@ export class Gateway {
       connections: limits.connections,
       stepMs: () => this.config.limits.stepMs,
       onPluginError: plugin => metrics.product("plugin_errors_total").child(plugin).add(),
-      onStray: (error, method) => {
-        requests.child("other", methods.has(method) ? method : "other", String(error.kind.status)).add()
-        errors.child("other", error.kind.label).add()
-      },
+      onStray: watchStrays({ metrics, log, plugins: () => this.#generation.plugins }),
     })
   }
 }

@@ -1,6 +1,6 @@
 /**
  * One line per call: who asked for what, how it ended, what it cost, and where the time went; a second one when the bill
- * of a client that left comes later.
+ * of a client that left comes later. Core writes those of requests that met no route beside them (`core/observe/strays`).
  */
 
 import {

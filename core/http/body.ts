@@ -39,6 +39,8 @@ export interface ReceiveOptions {
   readonly budget: ByteBudget
   /** Bytes of bodies in memory. */
   readonly gauge?: { add(bytes: number): void }
+  /** Told that its body is wanted, when nothing that it declared speaks against it. */
+  readonly sender?: { askForBody(): void }
 }
 
 export interface ReceivedBody {
@@ -58,7 +60,9 @@ export const receiveBody = async (request: IncomingMessage, options: ReceiveOpti
   if (refusal !== undefined) throw refusal
   const share = new Share(options)
   try {
-    const bytes = await collect(request, new GrowingBuffer(declaredBytes(request), options.maxBytes, share))
+    const buffer = new GrowingBuffer(declaredBytes(request), options.maxBytes, share)
+    options.sender?.askForBody()
+    const bytes = await collect(request, buffer)
     return { bytes, done: () => share.giveBack() }
   } catch (error) {
     share.giveBack()

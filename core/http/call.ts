@@ -179,6 +179,7 @@ export class GatewayCall implements Call {
       maxBytes: this.find("bodyMaxBytes") ?? this.#context.bodyMaxBytes,
       budget: this.#context.budget,
       gauge: this.#context.bodyGauge,
+      sender: this.client,
     })
     this.#bodyDone = done
     if (since !== Number.POSITIVE_INFINITY) this.stepSince = this.#context.now()

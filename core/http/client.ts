@@ -3,6 +3,7 @@
 import type { ServerResponse } from "node:http"
 import type { Socket } from "node:net"
 import { gather } from "./outbox.ts"
+import { askForBody } from "./refuse.ts"
 
 /** Above this the copy would cost more than the second write. */
 const oneWriteMax = 16 * 1024
@@ -40,6 +41,11 @@ export class ClientSide {
 
   get headSent(): boolean {
     return this.#response.headersSent
+  }
+
+  /** The body is wanted now; a client may wait for that with it. */
+  askForBody(): void {
+    if (!this.#gone) askForBody(this.#response)
   }
 
   /** Called when the client leaves before the end of the answer; at once when it left already. */

@@ -1,12 +1,10 @@
 /** Error answers, and connections that end because their request was not read to its end. */
 
-import { randomUUID } from "node:crypto"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { STATUS_CODES } from "node:http"
 import type { Duplex } from "node:stream"
 import type { Dialect } from "../adapter.ts"
 import type { GatewayError } from "../errors.ts"
-import type { GatewayCall } from "./call.ts"
 import { plain } from "./plain.ts"
 
 /** A client that still sends is read (and forgotten) this long, so that it can read its answer before the socket ends. */
@@ -17,12 +15,11 @@ export const refuse = (
   response: ServerResponse,
   error: GatewayError,
   dialect: Dialect,
-  call?: GatewayCall,
+  requestId: string,
+  fields: string[] = ["x-request-id", requestId],
 ): void => {
   if (response.destroyed) return
-  const requestId = call?.id ?? randomUUID()
   const text = bodyOf(error, dialect, requestId)
-  const fields = call?.headFields() ?? ["x-request-id", requestId]
   fields.push("content-type", error.isText ? "text/plain; charset=utf-8" : "application/json")
   for (const name in error.headers) fields.push(name, error.headers[name] as string)
   fields.push("content-length", String(Buffer.byteLength(text)))
@@ -41,17 +38,53 @@ export const refuse = (
 /** Connections that end with the answer under way. */
 const ending = new WeakSet<object>()
 
+/** Answers to come whose client may wait to be told to send its body, and was not told yet; by connection. */
+const waiting = new WeakMap<object, ServerResponse>()
+
 /** The answer to come is the last of its connection: what follows an ambiguous request may be meant otherwise, and a gateway that stops takes no more. */
 export const endsConnection = (request: IncomingMessage, response: ServerResponse): void => {
   response.shouldKeepAlive = false
   ending.add(request.socket)
 }
 
-/** Behind the last request of a connection node parses on; nobody would read the answer, and somebody would pay it. */
-export const comesTooLate = ({ socket }: IncomingMessage, { shouldKeepAlive }: ServerResponse): boolean => {
+/**
+ * Behind the last request of a connection node parses on; nobody would read the answer, and somebody would pay it. One
+ * whose body may still be refused counts as the last as soon as there is another.
+ */
+export const comesTooLate = (request: IncomingMessage, { shouldKeepAlive }: ServerResponse): boolean => {
+  const { socket } = request
+  const undecided = waiting.get(socket)
+  if (undecided !== undefined) endsConnection(request, undecided)
   if (ending.has(socket)) return true
   if (!shouldKeepAlive) ending.add(socket)
   return false
+}
+
+/** A socket of node's server: `_httpMessage` is the answer under way. */
+type Served = Duplex & { readonly _httpMessage?: ServerResponse | null; readonly bytesRead?: number }
+
+/** What wants the whole socket does not get it while an earlier request is unanswered; that answer is the last then. */
+export const answersFirst = (request: IncomingMessage, socket: Served): boolean => {
+  const answer = socket._httpMessage
+  if (answer === undefined || answer === null) return false
+  endsConnection(request, answer)
+  answer.once("close", () => socket.end(() => socket.destroy())) // its head may be out already, and promise more
+  socket.resume() // node reads no longer: what else comes is dropped
+  return true
+}
+
+/**
+ * A client that expects `100 Continue` is told to go on when its body is wanted (RFC 9110 section 10.1.1). An answer
+ * that comes before ends its connection (node sees to that): nobody knows whether the body follows.
+ */
+export const expectsContinue = (response: ServerResponse): void => void waiting.set(response.req.socket, response)
+
+/** Nothing is sent to a client that does not wait, or that has its answer. */
+export const askForBody = (response: ServerResponse): void => {
+  const { socket } = response.req
+  if (waiting.get(socket) !== response || response.headersSent) return
+  waiting.delete(socket)
+  response.writeContinue()
 }
 
 const bodyOf = (error: GatewayError, dialect: Dialect, requestId: string): string =>
@@ -78,27 +111,28 @@ const readOff = (request: IncomingMessage, done: () => void): void => {
   request.resume()
 }
 
-/** An answer on a bare socket, for what never became a request. */
-export const refuseSocket = (
-  socket: Duplex & { readonly _httpMessage?: ServerResponse },
-  error: GatewayError,
-): void => {
+/**
+ * An answer on a bare socket.
+ * @returns whether it is one to bytes that no call tells of: a connection that is opened for later, and is late, said none
+ */
+export const refuseSocket = (socket: Served, error: GatewayError, requestId: string): boolean => {
   if (!socket.writable) {
     socket.destroy()
-    return
+    return false
   }
-  const requestId = randomUUID()
   const text = JSON.stringify(plain.render(error, requestId))
   const { status } = error.kind
+  const answer = socket._httpMessage ?? undefined
   socket.on("error", () => {}) // the client may be gone already
   setTimeout(() => socket.destroy(), linger.ms).unref() // one that keeps sending must not keep the socket
   // Bytes in the middle of another answer would be read as its body (node's own handler asks the same): it just ends.
-  if (socket._httpMessage?.headersSent === true) {
+  if (answer?.headersSent === true) {
     socket.end(() => socket.destroy())
-    return
+    return false
   }
   socket.end(
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Error"}\r\nx-request-id: ${requestId}\r\ncontent-type: application/json\r\n` +
       `content-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
   )
+  return answer === undefined && socket.bytesRead !== 0
 }

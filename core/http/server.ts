@@ -1,6 +1,13 @@
 /** The public listener: refuses what is ambiguous, makes a call of the rest, answers errors, drains. */
 
-import { createServer, type IncomingMessage, type Server, ServerResponse } from "node:http"
+import { randomUUID } from "node:crypto"
+import {
+  createServer,
+  type IncomingMessage,
+  type ServerOptions as NodeOptions,
+  type Server,
+  ServerResponse,
+} from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import type { Dialect } from "../adapter.ts"
@@ -9,15 +16,23 @@ import { Roster } from "../kit/roster.ts"
 import { type CallContext, GatewayCall } from "./call.ts"
 import { frontCheck } from "./front-check.ts"
 import { plain } from "./plain.ts"
-import { comesTooLate, endsConnection, refuse, refuseSocket } from "./refuse.ts"
+import { answersFirst, comesTooLate, endsConnection, expectsContinue, refuse, refuseSocket } from "./refuse.ts"
 import { Serving, type ServingParts, type Site } from "./serving.ts"
 
 export interface ServerOptions extends Omit<ServingParts, "onOver"> {
   readonly context: CallContext
   readonly site: () => Site
   readonly connections: number
-  /** A request that no route takes, or that failed outside its chain. */
-  readonly onStray: (error: GatewayError, method: string) => void
+  readonly onStray: (stray: Stray) => void
+}
+
+/** A refusal of what met no route: no call tells of it. */
+export interface Stray {
+  /** `x-request-id` of the answer. */
+  readonly id: string
+  readonly error: GatewayError
+  /** Absent where the bytes made none. */
+  readonly request: IncomingMessage | undefined
 }
 
 export interface PublicServer {
@@ -29,131 +44,136 @@ export interface PublicServer {
   drain(ms: number): Promise<void>
 }
 
-const headBytesMax = 16 * 1024
-/** Slow senders: headers within 20 s, a whole request within 300 s (threat model, section 5). */
-const slow = { headersMs: 20_000, requestMs: 300_000, checkMs: 5_000, keepAliveMs: 65_000 }
+export const createPublicServer = (options: ServerOptions): PublicServer => new Listener(options)
 
-export const createPublicServer = (options: ServerOptions): PublicServer => {
-  const { context } = options
-  const calls = new Roster<GatewayCall>()
-  let draining = false
-  let onIdle: (() => void) | undefined
-  const serving: ServingParts = {
-    ...options,
-    onOver(call) {
-      calls.delete(call)
-      if (calls.size === 0) onIdle?.()
-    },
+class Listener implements PublicServer {
+  readonly calls = new Roster<GatewayCall>()
+  readonly #options: ServerOptions
+  readonly #parts: ServingParts
+  readonly #server: Server
+  #isDraining = false
+  #onIdle: (() => void) | undefined
+
+  constructor(options: ServerOptions) {
+    this.#options = options
+    this.#parts = { ...options, onOver: call => this.#over(call) }
+    this.#server = createServer(nodeOptions)
+    this.#server.maxHeadersCount = 0 // counted by the front check: node would drop the surplus silently
+    this.limit(options.connections)
+    this.#subscribe()
   }
 
-  const begin = (request: IncomingMessage, response: ServerResponse): void => {
-    if (comesTooLate(request, response)) return void request.resume()
-    const refusal = frontCheck(request) ?? (draining ? drainRefusal() : undefined)
+  listen(host: string, port: number): Promise<AddressInfo> {
+    const server = this.#server
+    return new Promise((resolve, reject) => {
+      server.once("error", reject)
+      server.listen({ host, port }, () => {
+        server.off("error", reject)
+        resolve(server.address() as AddressInfo)
+      })
+    })
+  }
+
+  limit(connections: number): void {
+    this.#server.maxConnections = connections
+  }
+
+  async drain(ms: number): Promise<void> {
+    this.#isDraining = true
+    const closed = new Promise<void>(resolve => this.#server.close(() => resolve()))
+    this.#server.closeIdleConnections()
+    await this.#idleWithin(ms)
+    for (const call of this.calls) call.stopWith(new GatewayError("draining", "The gateway is shutting down."))
+    await this.#idleWithin(lastAnswersMs)
+    this.#server.closeAllConnections()
+    await closed
+  }
+
+  #subscribe(): void {
+    const server = this.#server
+    server.on("request", (request, response) => {
+      if (!isLate(request, response)) this.#begin(request, response)
+    })
+    server.on("checkContinue", (request, response) => {
+      if (isLate(request, response)) return
+      expectsContinue(response)
+      this.#begin(request, response)
+    })
+    server.on("checkExpectation", (request, response) => {
+      if (!isLate(request, response)) this.#stray(request, response, unknownExpectation())
+    })
+    server.on("upgrade", (request, socket, head) => {
+      if (isFree(request, socket)) this.#beginUpgrade(request, socket, head)
+    })
+    server.on("connect", (request, socket) => {
+      if (isFree(request, socket)) this.#strayOn(socket, noTunnels(), request)
+    })
+    server.on("clientError", (error, socket) => {
+      if (!isBehindLast(error)) this.#strayOn(socket, parserError(error), undefined)
+    })
+  }
+
+  #begin(request: IncomingMessage, response: ServerResponse): void {
+    const refusal = this.#refusalOf(request)
     if (refusal !== undefined) {
       endsConnection(request, response)
-      return stray(request, response, refusal)
+      return this.#stray(request, response, refusal)
     }
-    const site = options.site()
-    const found = site.match(request.method as string, pathOf(request.url as string))
-    if (found === undefined) return stray(request, response, new GatewayError("not_found", "Not found"))
+    const site = this.#options.site()
+    const found = site.match(request.method as string, pathOf(request))
+    if (found === undefined) return this.#stray(request, response, notFound())
     if ("allow" in found) {
-      return stray(request, response, notAllowed(found.allow), site.dialect(found.near.route.dialect))
+      return this.#stray(request, response, notAllowed(found.allow), site.dialect(found.near.route.dialect))
     }
-    const call = new GatewayCall(context, found.route, found.params, request, response)
-    serve(call, site, response)
+    const call = new GatewayCall(this.#options.context, found.route, found.params, request, response)
+    this.#serve(call, site, response)
   }
 
   /** The same guards, and the same error answers, until the handler takes the socket. */
-  const beginUpgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
-    socket.on("error", () => {}) // node hands over a bare socket; a reset must not end the process
-    const site = options.site()
-    const refusal = frontCheck(request) ?? (draining ? drainRefusal() : undefined)
-    const found = refusal === undefined ? site.matchUpgrade(pathOf(request.url as string)) : undefined
-    if (found === undefined || "allow" in found) return refuseSocket(socket, refusal ?? noUpgrade(request, site))
-    const response = new ServerResponse(request)
-    response.shouldKeepAlive = false
-    response.assignSocket(socket as Socket)
-    response.once("finish", () => socket.end())
-    const call = new GatewayCall(context, found.route, found.params, request, response)
+  #beginUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const refusal = this.#refusalOf(request)
+    const site = this.#options.site()
+    const found = refusal === undefined ? site.matchUpgrade(pathOf(request)) : undefined
+    if (found === undefined || "allow" in found) {
+      return this.#strayOn(socket, refusal ?? noUpgrade(request, site), request)
+    }
+    const response = responseOn(socket, request)
+    const call = new GatewayCall(this.#options.context, found.route, found.params, request, response)
     call.upgraded = { socket, head }
     socket.once("close", () => call.leave())
-    serve(call, site, response)
+    this.#serve(call, site, response)
   }
 
-  const stray = (
-    request: IncomingMessage,
-    response: ServerResponse,
-    error: GatewayError,
-    dialect: Dialect = plain,
-  ): void => {
-    options.onStray(error, request.method ?? "other")
-    refuse(request, response, error, dialect)
+  #refusalOf(request: IncomingMessage): GatewayError | undefined {
+    return frontCheck(request) ?? (this.#isDraining ? drainRefusal() : undefined)
   }
 
-  const serve = (call: GatewayCall, site: Site, response: ServerResponse): void => {
-    calls.add(call)
-    new Serving(call, site, response, serving).start()
+  #serve(call: GatewayCall, site: Site, response: ServerResponse): void {
+    this.calls.add(call)
+    new Serving(call, site, response, this.#parts).start()
   }
 
-  const server: Server = createServer({
-    maxHeaderSize: headBytesMax,
-    requireHostHeader: false, // the front check does
-    headersTimeout: slow.headersMs,
-    requestTimeout: slow.requestMs,
-    connectionsCheckingInterval: slow.checkMs,
-    keepAliveTimeout: slow.keepAliveMs,
-    noDelay: true,
-    // Clients offer other protocols (h2c) beside plain requests; only who asks for a WebSocket wants nothing else.
-    shouldUpgradeCallback: request => /^websocket$/i.test(request.headers.upgrade ?? ""),
-  })
-  server.maxConnections = options.connections
-  server.maxHeadersCount = 0 // counted by the front check: node would drop the surplus silently
-  server.on("request", begin)
-  server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
-    response.writeContinue()
-    begin(request, response)
-  })
-  server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) =>
-    stray(request, response, new GatewayError("expectation_failed", "Only Expect: 100-continue is understood.")),
-  )
-  server.on("clientError", (error: Error & { code?: string }, socket: Duplex) =>
-    refuseSocket(socket, parserError(error)),
-  )
-  server.on("connect", (_request: IncomingMessage, socket: Duplex) =>
-    refuseSocket(socket, new GatewayError("not_implemented", "This method is not implemented.")),
-  )
-  server.on("upgrade", beginUpgrade)
-
-  return {
-    calls,
-    limit(connections) {
-      server.maxConnections = connections
-    },
-    listen: (host, port) =>
-      new Promise((resolve, reject) => {
-        server.once("error", reject)
-        server.listen({ host, port }, () => {
-          server.off("error", reject)
-          resolve(server.address() as AddressInfo)
-        })
-      }),
-    async drain(ms) {
-      draining = true
-      const closed = new Promise<void>(resolve => server.close(() => resolve()))
-      server.closeIdleConnections()
-      await idleWithin(ms)
-      for (const call of calls) call.stopWith(new GatewayError("draining", "The gateway is shutting down."))
-      await idleWithin(2_000)
-      server.closeAllConnections()
-      await closed
-    },
+  #over(call: GatewayCall): void {
+    this.calls.delete(call)
+    if (this.calls.size === 0) this.#onIdle?.()
   }
 
-  function idleWithin(ms: number): Promise<void> {
-    if (calls.size === 0) return Promise.resolve()
+  #stray(request: IncomingMessage, response: ServerResponse, error: GatewayError, dialect: Dialect = plain): void {
+    const id = randomUUID()
+    this.#options.onStray({ id, error, request })
+    refuse(request, response, error, dialect, id)
+  }
+
+  #strayOn(socket: Duplex, error: GatewayError, request: IncomingMessage | undefined): void {
+    const id = randomUUID()
+    if (refuseSocket(socket, error, id)) this.#options.onStray({ id, error, request })
+  }
+
+  #idleWithin(ms: number): Promise<void> {
+    if (this.calls.size === 0) return Promise.resolve()
     return new Promise(resolve => {
       const timer = setTimeout(resolve, ms)
-      onIdle = () => {
+      this.#onIdle = () => {
         clearTimeout(timer)
         resolve()
       }
@@ -161,10 +181,56 @@ export const createPublicServer = (options: ServerOptions): PublicServer => {
   }
 }
 
-const pathOf = (target: string): string => {
-  const mark = target.indexOf("?")
-  return mark === -1 ? target : target.slice(0, mark)
+/** Slow senders: headers within 20 s, a whole request within 300 s (threat model, section 5). */
+const nodeOptions: NodeOptions = {
+  maxHeaderSize: 16 * 1024,
+  requireHostHeader: false, // the front check does
+  headersTimeout: 20_000,
+  requestTimeout: 300_000,
+  connectionsCheckingInterval: 5_000,
+  keepAliveTimeout: 65_000,
+  noDelay: true,
+  // Clients offer other protocols (h2c) beside plain requests; only who asks for a WebSocket wants nothing else.
+  shouldUpgradeCallback: request => /^websocket$/i.test(request.headers.upgrade ?? ""),
 }
+
+/** For the answers of calls that were stopped. */
+const lastAnswersMs = 2_000
+
+/** What comes behind the last request of a connection is read, and forgotten. */
+const isLate = (request: IncomingMessage, response: ServerResponse): boolean => {
+  const late = comesTooLate(request, response)
+  if (late) request.resume()
+  return late
+}
+
+/** The same, told by the parser where the client itself called that request the last. Its answer goes out, whole. */
+const isBehindLast = ({ code }: NodeJS.ErrnoException): boolean => code === "HPE_CLOSED_CONNECTION"
+
+const isFree = (request: IncomingMessage, socket: Duplex): boolean => {
+  socket.on("error", () => {}) // node hands over a bare socket; a reset must not end the process
+  return !answersFirst(request, socket)
+}
+
+const responseOn = (socket: Duplex, request: IncomingMessage): ServerResponse => {
+  const response = new ServerResponse(request)
+  response.shouldKeepAlive = false
+  response.assignSocket(socket as Socket)
+  response.once("finish", () => socket.end())
+  return response
+}
+
+const pathOf = ({ url = "/" }: IncomingMessage): string => {
+  const mark = url.indexOf("?")
+  return mark === -1 ? url : url.slice(0, mark)
+}
+
+const notFound = (): GatewayError => new GatewayError("not_found", "Not found")
+
+const noTunnels = (): GatewayError => new GatewayError("not_implemented", "This method is not implemented.")
+
+const unknownExpectation = (): GatewayError =>
+  new GatewayError("expectation_failed", "Only Expect: 100-continue is understood.")
 
 const drainRefusal = (): GatewayError =>
   new GatewayError("draining", "The gateway is shutting down. Try again.", { headers: { "retry-after": "1" } })
@@ -177,13 +243,12 @@ const parserErrors: Readonly<Record<string, GatewayError>> = {
   ERR_HTTP_REQUEST_TIMEOUT: new GatewayError("request_timeout", "The request did not arrive in time."),
 }
 
-const parserError = (error: { code?: string }): GatewayError =>
-  (error.code === undefined ? undefined : parserErrors[error.code]) ??
-  new GatewayError("invalid_request", "The request is not valid HTTP.")
+const parserError = ({ code = "" }: NodeJS.ErrnoException): GatewayError =>
+  parserErrors[code] ?? new GatewayError("invalid_request", "The request is not valid HTTP.")
 
 const noUpgrade = (request: IncomingMessage, site: Site): GatewayError => {
-  const found = site.match("GET", pathOf(request.url ?? "/"))
+  const found = site.match("GET", pathOf(request))
   return found === undefined
-    ? new GatewayError("not_found", "Not found")
+    ? notFound()
     : new GatewayError("upgrade_required", "This path takes plain HTTP requests only.")
 }

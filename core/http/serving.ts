@@ -125,6 +125,6 @@ export class Serving implements WheelItem {
       this.#parts.log.error(fields, "call failed")
     }
     if (this.#response.headersSent) return call.client.cut()
-    refuse(call.request, this.#response, error, this.#site.dialect(call.route.dialect), call)
+    refuse(call.request, this.#response, error, this.#site.dialect(call.route.dialect), call.id, call.headFields())
   }
 }

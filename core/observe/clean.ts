@@ -25,8 +25,12 @@ const namesMax = 1_000
 
 const written = (control: string): string => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`
 
+/** The beginning of a text that is longer, and how long it was. */
+export const cut = (text: string, most: number): string =>
+  text.length > most ? `${text.slice(0, most)}... (${text.length} characters)` : text
+
 export const cleanText = (text: string): string => {
-  const short = text.length > stringMax ? `${text.slice(0, stringMax)}... (${text.length} characters)` : text
+  const short = cut(text, stringMax)
   if (!doubtful.test(short)) return short
   return short.replace(userOfUrl, `$1${secret}@`).replace(query, "$1?[query]").replace(rawControls, written)
 }

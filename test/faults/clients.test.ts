@@ -85,11 +85,17 @@ t.test("an ambiguous request without a body ends its connection too; an unknown 
 
 t.test("a request behind the last one of its connection is neither answered nor paid", async t => {
   const relay = await openRelay(t, good)
-  const client = await rawClient(t, relay.url)
-  client.write(head(...usual, length, "connection: close") + body + second)
-  t.equal((await client.closed).match(/HTTP\/1\.1/g)?.length, 1)
-  t.equal(await relay.spent(), goodMicros)
-  t.equal(relay.vendor.requests.length, 1)
+  const ends = [head(...usual, length, "connection: close"), head(...usual, length).replace("HTTP/1.1", "HTTP/1.0")]
+  for (const [at, last] of ends.entries()) {
+    const client = await rawClient(t, relay.url)
+    client.write(last + body + second)
+    client.write(second)
+    const text = await client.closed
+    t.same(text.match(/HTTP\/1\.1 \d{3}/g), ["HTTP/1.1 200"], "and takes nothing from the answer before it")
+    t.match(text, '"end_turn"')
+    t.equal(await relay.spent(), (at + 1) * goodMicros)
+    t.equal(relay.vendor.requests.length, at + 1)
+  }
 })
 
 t.test("two different keys are 401, the same one twice is fine", async t => {
