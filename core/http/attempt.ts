@@ -207,11 +207,11 @@ export class AttemptRun implements UpstreamHandler {
     const late = (): void => void this.#cancel()
     this.#drain = vendor.onClientAbort === "drain" ? drains.begin(isStream, late) : undefined
     if (this.#drain === undefined) return void this.#cancel()
-    call.billsLater = true
     this.upstream?.resume()
     const later = new Promise<Billed>(resolve => {
       this.#bringLater = resolve
     })
+    call.later = later
     this.#resolve({ outcome: this.#outcome({ source: "none" }, "abandoned", later), verdict: "unknown" })
   }
 

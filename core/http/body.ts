@@ -41,6 +41,8 @@ export interface ReceiveOptions {
   readonly gauge?: { add(bytes: number): void }
   /** Told that its body is wanted, when nothing that it declared speaks against it. */
   readonly sender?: { askForBody(): void }
+  /** Is given the way to end the wait, while there is one. */
+  readonly stoppable?: { onStop: ((error: GatewayError) => void) | undefined }
 }
 
 export interface ReceivedBody {
@@ -52,7 +54,7 @@ export interface ReceivedBody {
 /**
  * The whole body in one buffer. A slow sender is the server's business: its request timeout ends the socket, and this rejects.
  *
- * @throws GatewayError `body_too_large` (413), `shed` (503 with `retry-after`): the budget is full; `client_left` (499),
+ * @throws GatewayError what stopped it; `body_too_large` (413), `shed` (503 with `retry-after`): the budget is full; `client_left` (499),
  *   `unsupported_media_type` (415): the body is coded
  */
 export const receiveBody = async (request: IncomingMessage, options: ReceiveOptions): Promise<ReceivedBody> => {
@@ -62,7 +64,7 @@ export const receiveBody = async (request: IncomingMessage, options: ReceiveOpti
   try {
     const buffer = new GrowingBuffer(declaredBytes(request), options.maxBytes, share)
     options.sender?.askForBody()
-    const bytes = await collect(request, buffer)
+    const bytes = await collect(request, buffer, options.stoppable)
     return { bytes, done: () => share.giveBack() }
   } catch (error) {
     share.giveBack()
@@ -155,12 +157,17 @@ const free = ({ buffer }: Buffer): void => {
   if (buffer.byteLength > 0) (buffer as ArrayBuffer).transfer(0)
 }
 
-const collect = (request: IncomingMessage, into: GrowingBuffer): Promise<Buffer> =>
+const collect = (
+  request: IncomingMessage,
+  into: GrowingBuffer,
+  stoppable: ReceiveOptions["stoppable"] = { onStop: undefined },
+): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const { socket } = request
     const settle = (finish: () => void): void => {
       request.off("data", take).off("end", end).off("close", leave).off("error", leave)
       socket.off("finish", leave)
+      stoppable.onStop = undefined
       finish()
     }
     const take = (chunk: Buffer): void => {
@@ -173,6 +180,7 @@ const collect = (request: IncomingMessage, into: GrowingBuffer): Promise<Buffer>
     const end = (): void => settle(() => resolve(into.bytes()))
     const leave = (): void => settle(() => reject(new GatewayError("client_left", "The client left")))
     if (request.destroyed) return reject(new GatewayError("client_left", "The client left"))
+    stoppable.onStop = error => settle(() => reject(error))
     request.on("data", take).on("end", end).on("close", leave).on("error", leave)
     socket.on("finish", leave) // our side was ended (too slow a sender): a client that sends on would be waited for
   })

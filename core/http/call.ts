@@ -54,13 +54,13 @@ export class GatewayCall implements Call {
   stepSince = Number.POSITIVE_INFINITY
   /** The plugin (or route) at work, or the last one that was. */
   step = ""
-  /** Set by the exchange while it runs: how a stop (deadline, shutdown) reaches the upstream. */
+  /** Set by what waits (the body, the exchange) while it does: how a stop (deadline, shutdown) reaches it. */
   onStop: ((error: GatewayError) => void) | undefined
   stopped: GatewayError | undefined
   /** Ends a step that hangs, for those around it: they still see the end of the call. */
   giveUp: ((error: GatewayError) => void) | undefined
-  /** The client left, and the vendor is read on for its usage: the bill comes when that ends. */
-  billsLater = false
+  /** The client left, and the vendor is read on for its usage: settles when the bill came. */
+  later: Promise<unknown> | undefined
   /** On an upgrade request: the bare socket, and what came behind the head. */
   upgraded: { readonly socket: Duplex; readonly head: Buffer } | undefined
   readonly #context: CallContext
@@ -173,6 +173,7 @@ export class GatewayCall implements Call {
   }
 
   async #receive(): Promise<ScannedBody> {
+    if (this.stopped !== undefined) throw this.stopped
     const since = this.stepSince
     this.stepSince = Number.POSITIVE_INFINITY // a slow upload is the server's request timeout's business
     const { bytes, done } = await receiveBody(this.request, {
@@ -180,6 +181,7 @@ export class GatewayCall implements Call {
       budget: this.#context.budget,
       gauge: this.#context.bodyGauge,
       sender: this.client,
+      stoppable: this,
     })
     this.#bodyDone = done
     if (since !== Number.POSITIVE_INFINITY) this.stepSince = this.#context.now()

@@ -93,12 +93,24 @@ const bodyOf = (error: GatewayError, dialect: Dialect, requestId: string): strin
 const hasNoBody = (request: IncomingMessage): boolean =>
   request.headers["transfer-encoding"] === undefined && (request.headers["content-length"] ?? "0") === "0"
 
+/** Answered requests that are still read; each leaves within `linger`. */
+const uploads = new Set<Promise<void>>()
+
+/** Resolves when every client that sends on has had the time to read its answer. */
+export const lastUploads = async (): Promise<void> => {
+  while (uploads.size > 0) await Promise.all(uploads)
+}
+
 const readOff = (request: IncomingMessage, done: () => void): void => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  uploads.add(promise)
   let bytes = 0
   const finish = (): void => {
+    if (!uploads.delete(promise)) return
     clearTimeout(timer)
     request.off("data", count)
     done()
+    resolve()
   }
   const count = (chunk: Buffer): void => {
     bytes += chunk.length
@@ -108,6 +120,7 @@ const readOff = (request: IncomingMessage, done: () => void): void => {
   request.on("data", count)
   request.once("end", finish)
   request.once("error", finish)
+  request.once("close", finish)
   request.resume()
 }
 

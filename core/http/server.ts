@@ -16,7 +16,15 @@ import { Roster } from "../kit/roster.ts"
 import { type CallContext, GatewayCall } from "./call.ts"
 import { frontCheck } from "./front-check.ts"
 import { plain } from "./plain.ts"
-import { answersFirst, comesTooLate, endsConnection, expectsContinue, refuse, refuseSocket } from "./refuse.ts"
+import {
+  answersFirst,
+  comesTooLate,
+  endsConnection,
+  expectsContinue,
+  lastUploads,
+  refuse,
+  refuseSocket,
+} from "./refuse.ts"
 import { Serving, type ServingParts, type Site } from "./serving.ts"
 
 export interface ServerOptions extends Omit<ServingParts, "onOver"> {
@@ -83,8 +91,9 @@ class Listener implements PublicServer {
     const closed = new Promise<void>(resolve => this.#server.close(() => resolve()))
     this.#server.closeIdleConnections()
     await this.#idleWithin(ms)
-    for (const call of this.calls) call.stopWith(new GatewayError("draining", "The gateway is shutting down."))
+    for (const call of this.calls) call.stopWith(drainRefusal())
     await this.#idleWithin(lastAnswersMs)
+    await lastUploads() // else their clients would see a broken pipe in place of the answer
     this.#server.closeAllConnections()
     await closed
   }

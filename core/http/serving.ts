@@ -84,7 +84,7 @@ export class Serving implements WheelItem {
   }
 
   #done(): void {
-    if (!this.#call.billsLater) this.#release() // a step may have answered by itself after a hold was made
+    if (this.#call.later === undefined) this.#release() // a step may have answered by itself after a hold was made
     this.#finish()
   }
 
@@ -104,7 +104,8 @@ export class Serving implements WheelItem {
     }
     call.done()
     this.#parts.onOver(call)
-    this.#leave()
+    if (call.later === undefined) this.#leave()
+    else void call.later.then(this.#leave) // the plugins that wait for its bill are needed until it came
   }
 
   /** Also of a hold that a step took after its call was over. */
