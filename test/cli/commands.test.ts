@@ -1,7 +1,7 @@
 /** The commands against a store of their own, in this process: what they print, what they change, how they refuse. */
 import { createHash } from "node:crypto"
 import { writeFileSync } from "node:fs"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import t, { type Test } from "tap"
 import { runCli } from "../../core/cli/program.ts"
 
@@ -244,6 +244,24 @@ t.test("check finds what only starting would find: a plugin's wrong option, with
   const { code, errors } = await run("check")
   t.equal(code, 1)
   t.match(errors, /gateway\.yaml:6:\d+ .*onn/)
+})
+
+t.test("a plugin in a folder that npm init made loads as .mjs or .mts, else the error says what to do", async t => {
+  const { run, file } = cli(t)
+  const write = (name: string, text: string) => writeFileSync(join(dirname(file), name), text)
+  const checkWith = (name: string) => {
+    write(name, 'export default { name: "own", api: 1, setup() {} }')
+    write("gateway.yaml", gatewayYaml.replace("[metrics,", `[./${name}, metrics,`))
+    return run("check")
+  }
+  write("package.json", '{ "type": "commonjs" }')
+  for (const name of ["own.js", "own.ts"]) {
+    const { code, errors } = await checkWith(name)
+    t.equal(code, 1, name)
+    t.match(errors, `plugin ./${name} cannot be loaded: Unexpected token 'export': a module is named .mjs or .mts, or`)
+    t.match(errors, 'its package.json says "type": "module"')
+  }
+  for (const name of ["own.mjs", "own.mts"]) t.equal((await checkWith(name)).code, 0, name)
 })
 
 t.test("help is no failure", async t => {
