@@ -4,6 +4,7 @@ import { writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import t, { type Test } from "tap"
 import { runCli } from "../../core/cli/program.ts"
+import { version } from "../../core/version.ts"
 
 const gatewayYaml = `
 sandbox: true
@@ -175,6 +176,23 @@ t.test("with --json a failure is JSON too", async t => {
   t.same(JSON.parse(errors), { error: "there is no organisation south" })
 })
 
+t.test("with --json wrong words are JSON too, on one line and nothing beside it", async t => {
+  const { run } = cli(t)
+  const wrong = {
+    "org create": "missing required argument 'organisation'",
+    "org list --colour": "unknown option '--colour'",
+    "org crate": "unknown command 'crate' (Did you mean create?)",
+    "help nothing": "a command is missing",
+  }
+  for (const [line, error] of Object.entries(wrong)) {
+    const { code, out, errors } = await run(`${line} --json`)
+    t.equal(code, 2, line)
+    t.equal(out, "", line)
+    t.same(JSON.parse(errors), { error }, line)
+  }
+  t.equal((await run("org create")).errors, "tollgate: missing required argument 'organisation'")
+})
+
 t.test("check prints prices, and names file and line of what is wrong", async t => {
   const { run, json } = cli(t)
   const good = await run("check")
@@ -262,6 +280,19 @@ t.test("a plugin in a folder that npm init made loads as .mjs or .mts, else the 
     t.match(errors, 'its package.json says "type": "module"')
   }
   for (const name of ["own.mjs", "own.mts"]) t.equal((await checkWith(name)).code, 0, name)
+})
+
+t.test("the version is that of the package", async t => {
+  const { run } = cli(t)
+  for (const flag of ["--version", "-V"]) t.same(await run(flag), { code: 0, out: version, errors: "" })
+  t.match((await run("org create north --name -V --json")).out, '"title":"-V"')
+})
+
+t.test("a group without a command prints its help, as a failure", async t => {
+  const { code, out, errors } = await cli(t).run("help nothing")
+  t.equal(code, 2)
+  t.equal(out, "")
+  t.match(errors, /^Usage: tollgate.*\n.*help \[command\][^\n]*$/s)
 })
 
 t.test("help is no failure", async t => {
