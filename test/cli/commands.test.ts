@@ -249,6 +249,19 @@ t.test("explain tells what is not served: on this route, or anywhere, or at any 
   t.match((await run("explain POST /chat/completions --model codex")).out, /price +none: its calls are refused/)
 })
 
+t.test("explain takes a path with or without the base path and a query, and a whole URL", async t => {
+  const { json, run } = cli(t)
+  const host = "https://gateway.example:8443"
+  for (const path of ["/usage/", "usage", "/v1/gateway/usage/", "v1/gateway/usage"]) {
+    const url = `${host}/${path.replace(/^\//, "")}?next=https://a.example/b`
+    for (const asked of [`${path}?by=day`, `${path}#top`, url]) {
+      t.equal((await json(`explain GET ${asked}`)).route, "GET /v1/gateway/usage/", asked)
+    }
+  }
+  t.equal((await run(`explain GET ${host}`)).errors, "tollgate: no route takes /v1/gateway/")
+  t.match((await run("explain GET /v1/gatewayusage/")).errors, "no route takes /v1/gateway/v1/gatewayusage/")
+})
+
 t.test("explain refuses what the gateway would refuse", async t => {
   const { run } = cli(t)
   t.match((await run("explain POST /nowhere")).errors, /no route takes/)
