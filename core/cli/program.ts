@@ -1,5 +1,6 @@
 /** Words into commands. The owner of commander. */
 import { Command as Commander, CommanderError } from "commander"
+import { ConfigError } from "../catalog/load.ts"
 import { version } from "../version.ts"
 import { checkCommands } from "./check.ts"
 import { type Answer, CliError, type Command, type Terminal } from "./command.ts"
@@ -7,6 +8,7 @@ import { moneyCommands } from "./money.ts"
 import { organisationCommands } from "./organisations.ts"
 import { peopleCommands } from "./people.ts"
 import { serveCommands } from "./serve.ts"
+import { visible } from "./text.ts"
 
 const commands: readonly Command[] = [
   ...serveCommands,
@@ -50,8 +52,7 @@ export const runCli = async (words: readonly string[], terminal: Terminal): Prom
   } catch (error) {
     const exitCode = exitCodeOf(error)
     if (exitCode === 0 || (isHelp(error) && !json)) return exitCode
-    const message = messageOf(error)
-    terminal.complain(json ? JSON.stringify({ error: message }) : `tollgate: ${message}`)
+    terminal.complain(json ? JSON.stringify({ error: messageOf(error) }) : `tollgate: ${textOf(error)}`)
     return exitCode
   } finally {
     clearInterval(awake)
@@ -72,6 +73,10 @@ const messageOf = (error: unknown): string => {
   const message = error instanceof Error ? error.message : String(error)
   return error instanceof CommanderError ? oneLine(message) : message
 }
+
+/** Errors quote what was typed. Only a configuration has many lines, one for each problem. */
+const textOf = (error: unknown): string =>
+  error instanceof ConfigError ? error.message.split("\n").map(visible).join("\n") : visible(messageOf(error))
 
 const oneLine = (message: string): string => message.replace(/^error: /, "").replace(/\n(?=\(Did you mean)/, " ")
 

@@ -40,14 +40,14 @@ interface Said {
 const cli = (t: Test, gateway = gatewayYaml, env: Readonly<Record<string, string>> = {}) => {
   const folder = t.testdir({ "gateway.yaml": gateway, "catalog.yaml": catalogYaml })
   const file = join(folder, "gateway.yaml")
-  const run = async (line: string): Promise<Said> => {
+  const run = async (line: string, ...more: readonly string[]): Promise<Said> => {
     const said = { out: [] as string[], errors: [] as string[] }
     const terminal = {
       env,
       print: (text: string) => void said.out.push(text),
       complain: (text: string) => void said.errors.push(text),
     }
-    const code = await runCli([...line.split(" "), "--config", file], terminal)
+    const code = await runCli([...line.split(" "), ...more, "--config", file], terminal)
     return { code, out: said.out.join("\n"), errors: said.errors.join("\n") }
   }
   const json = async (line: string) => JSON.parse((await run(`${line} --json`)).out)
@@ -71,6 +71,37 @@ t.test("a key is shown once, and never again", async t => {
   const all = listed.out + (await run("key list north --json")).out
   t.notMatch(all, key)
   t.notMatch(all, createHash("sha256").update(key).digest("hex"))
+})
+
+t.test("controls in names and reasons break no table and colour no screen, and are exact in JSON", async t => {
+  const { run, json } = await withMember(t)
+  const nasty = "a\nb\u001b[31m\u009b\u202e"
+  const shown = "a\\u000ab\\u001b[31m\\u009b\\u202e"
+  await run("key create north alice --name", nasty)
+  await run("credits grant north alice 1 --reason", nasty)
+  await run("org create south --name", nasty)
+  for (const line of ["key list north", "ledger show north alice", "org list"]) {
+    const { out } = await run(line)
+    t.match(out, shown, line)
+    t.equal(out.split("\n").length, 1 + (await json(line)).length, line)
+  }
+  t.match(await json("key list north"), [{ name: nasty }])
+  t.equal((await json("ledger show north alice"))[1].reason, nasty)
+})
+
+t.test("an error quotes what was typed on one line, without its controls", async t => {
+  const { run, file } = await withMember(t)
+  const nasty = "x\ny\u001b[31m"
+  for (const line of ["org create", "member list", "key revoke", "explain GET", "org", "org list"]) {
+    const { errors } = await run(line, nasty)
+    t.match(errors, /^tollgate: .*x\\u000ay\\u001b\[31m/, line)
+    t.notMatch(errors, /[\p{Cc}]/u, line)
+  }
+  t.equal(JSON.parse((await run("member list --json", nasty)).errors).error, `there is no organisation ${nasty}`)
+  writeFileSync(file, gatewayYaml.replace("{ on: false }", '{ "\\e[31m": 1, two: 2 }'))
+  const { errors } = await run("check")
+  t.match(errors, /\\u001b\[31m.*\n.*two/)
+  t.notMatch(errors, "\u001b")
 })
 
 t.test("a revoked key stays revoked", async t => {
