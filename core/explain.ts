@@ -36,7 +36,7 @@ export interface Explanation {
 
 export interface ExplainQuestion {
   readonly method: string
-  /** With or without `base_path`. */
+  /** With or without `base_path`; a whole URL and a query do no harm. */
   readonly path: string
   readonly model?: string
 }
@@ -68,7 +68,7 @@ export const withGeneration = async <T>(config: Config, work: (generation: Gener
 }
 
 const explain = ({ match, config, routes }: Generation, { method, path, model }: ExplainQuestion): Explanation => {
-  const full = path.startsWith(config.basePath) ? path : `${config.basePath}${path.startsWith("/") ? "" : "/"}${path}`
+  const full = fullPath(path, config.basePath)
   const found = match(method, full)
   if (found === undefined) throw new Error(`no route takes ${full}`)
   if ("allow" in found) throw new Error(`${full} takes ${found.allow.join(", ")}, not ${method}`)
@@ -85,6 +85,13 @@ const explain = ({ match, config, routes }: Generation, { method, path, model }:
       ? { takenBy: [], targets: [], price: [] }
       : explainModel(config, asked, { here: route, all: routes.map(one => one.route) })),
   }
+}
+
+/** Below `basePath`, as the router is asked. */
+const fullPath = (asked: string, basePath: string): string => {
+  const bare = asked.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, "").replace(/[?#].*$/s, "")
+  const path = bare.startsWith("/") ? bare : `/${bare}`
+  return path === basePath || path.startsWith(`${basePath}/`) ? path : basePath + path
 }
 
 const modelNamed = ({ catalog }: Config, name: string): Model => {

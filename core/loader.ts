@@ -179,7 +179,15 @@ export const builtInFile = async (folder: string, name: string): Promise<string>
   return join(folder, name, `index${extension}`)
 }
 
+/** What V8 says of a module that Node took for CommonJS; `npm init` makes folders where it does. */
+const tookForCommonJs = /^(Unexpected token 'export'|Cannot use (import statement|'import\.meta') outside a module)/
+const whatToDo = `a module is named .mjs or .mts, or its package.json says "type": "module"`
+
+/** @throws what the module throws; an Error that says what to do when Node took it for CommonJS */
 export const importFile = (file: string): Promise<{ default?: unknown; dialects?: unknown }> =>
-  import(pathToFileURL(file).href)
+  import(pathToFileURL(file).href).catch(error => {
+    if (!(error instanceof SyntaxError && tookForCommonJs.test(error.message))) throw error
+    throw new Error(`${error.message}: ${whatToDo}`, { cause: error })
+  })
 
 const importDefault = async (file: string): Promise<unknown> => (await importFile(file)).default

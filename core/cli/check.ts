@@ -6,7 +6,7 @@ import { price } from "../catalog/price.ts"
 import { type Explanation, explainCall, unsetText, withGeneration } from "../explain.ts"
 import type { Model, PriceCard } from "../offer.ts"
 import { type Answer, type Command, type Input, word } from "./command.ts"
-import { facts, table } from "./text.ts"
+import { facts, table, visible } from "./text.ts"
 
 export const checkCommands: readonly Command[] = [
   {
@@ -60,7 +60,7 @@ const checked = (config: Config, routes: number): Answer => {
       ),
       "",
       ...left.map(({ vendor, unset, models }) => `left out: ${vendor} (${unsetText(unset)}), ${models} models`),
-      summary,
+      visible(summary),
     ].join("\n"),
   }
 }

@@ -1,11 +1,14 @@
 /** Words into commands. The owner of commander. */
 import { Command as Commander, CommanderError } from "commander"
+import { ConfigError } from "../catalog/load.ts"
+import { version } from "../version.ts"
 import { checkCommands } from "./check.ts"
 import { type Answer, CliError, type Command, type Terminal } from "./command.ts"
 import { moneyCommands } from "./money.ts"
 import { organisationCommands } from "./organisations.ts"
 import { peopleCommands } from "./people.ts"
 import { serveCommands } from "./serve.ts"
+import { visible } from "./text.ts"
 
 const commands: readonly Command[] = [
   ...serveCommands,
@@ -38,55 +41,83 @@ export const runCli = async (words: readonly string[], terminal: Terminal): Prom
   // What a command waits for may be an alarm of the clock, and those keep no process alive.
   const awake = setInterval(() => {}, awakeMs)
   let code = 0
-  const program = programOf(terminal, answer => {
+  const say = (answer: Answer): void => {
     terminal.print(json ? JSON.stringify(answer.data) : answer.text)
     code = answer.code ?? 0
-  })
+  }
+  const program = programOf({ terminal, json, say })
   try {
     await program.parseAsync(words, { from: "user" })
     return code
   } catch (error) {
-    if (error instanceof CommanderError) return exitCodeOf(error)
-    const message = error instanceof Error ? error.message : String(error)
-    terminal.complain(json ? JSON.stringify({ error: message }) : `tollgate: ${message}`)
-    return error instanceof CliError ? error.exitCode : 1
+    const exitCode = exitCodeOf(error)
+    if (exitCode === 0 || (isHelp(error) && !json)) return exitCode
+    terminal.complain(json ? JSON.stringify({ error: messageOf(error) }) : `tollgate: ${textOf(error)}`)
+    return exitCode
   } finally {
     clearInterval(awake)
   }
 }
 
-/** commander has said what is wrong (or the help that was asked for) by itself. */
-const exitCodeOf = (error: CommanderError): number => (error.exitCode === 0 ? 0 : 2)
+/** Help and the version are thrown too, when they have been printed: 0. */
+const exitCodeOf = (error: unknown): number => {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+  return error instanceof CliError ? error.exitCode : 1
+}
 
-const programOf = (terminal: Terminal, say: (answer: Answer) => void): Commander => {
-  const program = prepare(new Commander("tollgate"), terminal).description(
-    "One HTTP gateway in front of every kind of AI model.",
-  )
-  for (const command of commands) addCommand(parentOf(program, command, terminal), command, terminal, say)
+/** Printed instead of a command that was not named. */
+const isHelp = (error: unknown): boolean => error instanceof CommanderError && error.code === "commander.help"
+
+const messageOf = (error: unknown): string => {
+  if (isHelp(error)) return "a command is missing"
+  const message = error instanceof Error ? error.message : String(error)
+  return error instanceof CommanderError ? oneLine(message) : message
+}
+
+/** Errors quote what was typed. Only a configuration has many lines, one for each problem. */
+const textOf = (error: unknown): string =>
+  error instanceof ConfigError ? error.message.split("\n").map(visible).join("\n") : visible(messageOf(error))
+
+const oneLine = (message: string): string => message.replace(/^error: /, "").replace(/\n(?=\(Did you mean)/, " ")
+
+interface Conversation {
+  readonly terminal: Terminal
+  readonly json: boolean
+  say(answer: Answer): void
+}
+
+const programOf = (conversation: Conversation): Commander => {
+  const program = prepare(new Commander("tollgate"), conversation)
+    .description("One HTTP gateway in front of every kind of AI model.")
+    .version(version, "-V, --version", "print the version")
+    .enablePositionalOptions() // else a command's `--name -V` would ask for the version
+  for (const command of commands) addCommand(parentOf(program, command, conversation), command, conversation)
   return program
 }
 
-const prepare = (command: Commander, terminal: Terminal): Commander =>
+const prepare = (command: Commander, { terminal, json }: Conversation): Commander =>
   command
     .exitOverride()
     .showSuggestionAfterError()
     .configureOutput({
       writeOut: text => terminal.print(text.trimEnd()),
-      writeErr: text => terminal.complain(text.trimEnd().replace(/^error:/, "tollgate:")),
+      writeErr: help => json || terminal.complain(help.trimEnd()),
+      outputError: () => {}, // `runCli` tells it
     })
 
-const parentOf = (program: Commander, { name }: Command, terminal: Terminal): Commander => {
+const parentOf = (program: Commander, { name }: Command, conversation: Conversation): Commander => {
   const [group = "", word] = name.split(" ")
   if (word === undefined) return program
   const known = program.commands.find(command => command.name() === group)
   if (known !== undefined) return known
-  const made = prepare(new Commander(group), terminal).description(groups[group] ?? "")
+  const made = prepare(new Commander(group), conversation).description(groups[group] ?? "")
   program.addCommand(made)
   return made
 }
 
-const addCommand = (parent: Commander, command: Command, terminal: Terminal, say: (answer: Answer) => void): void => {
-  const made = prepare(new Commander(command.name.split(" ").at(-1)), terminal)
+const addCommand = (parent: Commander, command: Command, conversation: Conversation): void => {
+  const { terminal, say } = conversation
+  const made = prepare(new Commander(command.name.split(" ").at(-1)), conversation)
     .description(command.what)
     .option("--config <file>", "the gateway's configuration", defaultFile)
     .option("--json", "answer in JSON")

