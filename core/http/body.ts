@@ -41,8 +41,6 @@ export interface ReceiveOptions {
   readonly gauge?: { add(bytes: number): void }
   /** Told that its body is wanted, when nothing that it declared speaks against it. */
   readonly sender?: { askForBody(): void }
-  /** Is given the way to end the wait, while there is one. */
-  readonly stoppable?: { onStop: ((error: GatewayError) => void) | undefined }
 }
 
 export interface ReceivedBody {
@@ -64,7 +62,7 @@ export const receiveBody = async (request: IncomingMessage, options: ReceiveOpti
   try {
     const buffer = new GrowingBuffer(declaredBytes(request), options.maxBytes, share)
     options.sender?.askForBody()
-    const bytes = await collect(request, buffer, options.stoppable)
+    const bytes = await collect(request, buffer)
     return { bytes, done: () => share.giveBack() }
   } catch (error) {
     share.giveBack()
@@ -157,17 +155,17 @@ const free = ({ buffer }: Buffer): void => {
   if (buffer.byteLength > 0) (buffer as ArrayBuffer).transfer(0)
 }
 
-const collect = (
-  request: IncomingMessage,
-  into: GrowingBuffer,
-  stoppable: ReceiveOptions["stoppable"] = { onStop: undefined },
-): Promise<Buffer> =>
+/** Ends the wait for a body, if there is one. An event, as what else may end it: a field of the call would keep each call alive. */
+export const stopReceiving = (request: IncomingMessage, error: GatewayError): void => void request.emit(stopped, error)
+
+const stopped = "stopped"
+
+const collect = (request: IncomingMessage, into: GrowingBuffer): Promise<Buffer> =>
   new Promise((resolve, reject) => {
     const { socket } = request
     const settle = (finish: () => void): void => {
-      request.off("data", take).off("end", end).off("close", leave).off("error", leave)
+      request.off("data", take).off("end", end).off("close", leave).off("error", leave).off(stopped, stop)
       socket.off("finish", leave)
-      stoppable.onStop = undefined
       finish()
     }
     const take = (chunk: Buffer): void => {
@@ -180,8 +178,8 @@ const collect = (
     const end = (): void => settle(() => resolve(into.bytes()))
     const leave = (): void => settle(() => reject(new GatewayError("client_left", "The client left")))
     if (request.destroyed) return reject(new GatewayError("client_left", "The client left"))
-    stoppable.onStop = error => settle(() => reject(error))
-    request.on("data", take).on("end", end).on("close", leave).on("error", leave)
+    const stop = (error: GatewayError): void => settle(() => reject(error))
+    request.on("data", take).on("end", end).on("close", leave).on("error", leave).on(stopped, stop)
     socket.on("finish", leave) // our side was ended (too slow a sender): a client that sends on would be waited for
   })
 

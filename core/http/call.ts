@@ -7,7 +7,7 @@ import { GatewayError } from "../errors.ts"
 import type { Target, Usage } from "../offer.ts"
 import type { Bill, Billed, Billing, Call, Draft, Facts, Outcome, Watcher } from "../plugin.ts"
 import { billFor, type UpstreamEnd } from "./billing.ts"
-import { type ByteBudget, receiveBody, type ScannedBody } from "./body.ts"
+import { type ByteBudget, receiveBody, type ScannedBody, stopReceiving } from "./body.ts"
 import { callId } from "./call-id.ts"
 import { ClientSide } from "./client.ts"
 import { makeOutcome } from "./outcome.ts"
@@ -54,7 +54,7 @@ export class GatewayCall implements Call {
   stepSince = Number.POSITIVE_INFINITY
   /** The plugin (or route) at work, or the last one that was. */
   step = ""
-  /** Set by what waits (the body, the exchange) while it does: how a stop (deadline, shutdown) reaches it. */
+  /** Set by the exchange while it runs: how a stop (deadline, shutdown) reaches the upstream. */
   onStop: ((error: GatewayError) => void) | undefined
   stopped: GatewayError | undefined
   /** Ends a step that hangs, for those around it: they still see the end of the call. */
@@ -143,6 +143,7 @@ export class GatewayCall implements Call {
     if (this.stopped !== undefined) return
     this.stopped = error
     this.#stop?.abort(error)
+    stopReceiving(this.request, error)
     this.onStop?.(error)
   }
 
@@ -181,7 +182,6 @@ export class GatewayCall implements Call {
       budget: this.#context.budget,
       gauge: this.#context.bodyGauge,
       sender: this.client,
-      stoppable: this,
     })
     this.#bodyDone = done
     if (since !== Number.POSITIVE_INFINITY) this.stepSince = this.#context.now()
