@@ -211,7 +211,7 @@ export class Gateway {
       connections: limits.connections,
       stepMs: () => this.config.limits.stepMs,
       onPluginError: plugin => metrics.product("plugin_errors_total").child(plugin).add(),
-      onStray: watchStrays({ metrics, log, plugins: () => this.#generation.plugins }),
+      onStray: watchStrays({ metrics, log, listeners: () => this.#generation.onStray }),
     })
   }
 }

@@ -17,6 +17,7 @@ import { runTunnel } from "./http/tunnel.ts"
 import { type AnyPlugin, loadPlugins, type ReadyPlugin } from "./loader.ts"
 import type { ChildLog } from "./observe/log.ts"
 import type { MetricsHub } from "./observe/metrics.ts"
+import type { StrayListener } from "./observe/strays.ts"
 import type { Secret, Vendor } from "./offer.ts"
 import type { Clock, Host, Ledger, Route, Step } from "./plugin.ts"
 import { queryCheckOf, readBodyOf } from "./route-body.ts"
@@ -45,6 +46,8 @@ export interface Generation extends Site {
   readonly vendors: ReadonlyMap<string, Vendor>
   /** The names of all plugins. */
   readonly plugins: ReadonlySet<string>
+  /** Those that want to know of requests that met no route. */
+  readonly onStray: readonly StrayListener[]
   /** Tears the plugins down after the last call. */
   retire(): Promise<void>
 }
@@ -83,6 +86,7 @@ class Assembly {
   readonly #plugins = new Set<string>()
   readonly #steps: OwnStep[] = []
   readonly #routes: OwnRoute[] = []
+  readonly #onStray: StrayListener[] = []
 
   constructor(config: Config, parts: ProcessParts, adapters: LoadedAdapters) {
     this.setups = new Setups({ clock: parts.clock, log: parts.log, stepMs: config.limits.stepMs })
@@ -121,6 +125,7 @@ class Assembly {
       routes,
       vendors: this.#vendors,
       plugins: this.#plugins,
+      onStray: this.#onStray,
       match: plainRoutes.match,
       matchUpgrade: path => upgradeRoutes.match("GET", path),
       dialect: table.dialect,
@@ -188,6 +193,7 @@ class Assembly {
       route: route => void this.#routes.push({ owner: plugin, route: withFunction(route, "handle", "a route") }),
       dialect: dialect => this.#addDialect(dialect),
       adapter: adapter => this.#addAdapter(adapter),
+      onStray: tell => void this.#onStray.push({ plugin: plugin.name, tell }),
       error: errorOf,
       metrics: metrics.forPlugin(plugin.name),
       log: log.child({ plugin: plugin.name }),

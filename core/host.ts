@@ -1,5 +1,6 @@
 /** The contract of what the core offers to a plugin: its host, and the tools that the host hands out. */
 
+import type { IncomingHttpHeaders } from "node:http"
 import type { Adapter, Dialect } from "./adapter.ts"
 import type { ErrorCode, ErrorOptions, GatewayError } from "./errors.ts"
 import type { Catalog, PriceCard, Priced, PriceInput } from "./offer.ts"
@@ -93,6 +94,15 @@ export interface HostStore {
   readonly usage: UsageBook
 }
 
+/** A request that met no route: an unknown path or method, an ambiguous head, bytes that are none. */
+export interface Stray {
+  /** `x-request-id` of the answer. */
+  readonly id: string
+  readonly error: GatewayError
+  /** Absent where the bytes made no request. The path is without its query and at most 256 characters. */
+  readonly request?: { readonly method: string; readonly path: string; readonly headers: IncomingHttpHeaders }
+}
+
 export interface Host {
   /** A place in the pipeline, behind those of the lines above. Throws when it has no `run`. Only in `setup`, like the next three. */
   use(step: Step): void
@@ -102,6 +112,8 @@ export interface Host {
   dialect(dialect: Dialect): void
   /** For vendors that name it, with its dialect. Throws when a part is missing or a name is taken. */
   adapter(adapter: Adapter): void
+  /** Told of each request that met no route, when it is answered. Only in `setup`. */
+  onStray(tell: (stray: Stray) => void): void
   /** To be thrown. Throws itself when no row of the table in `errors.ts` has the code. */
   error(code: ErrorCode, message: string, options?: ErrorOptions): GatewayError
   readonly metrics: Metrics

@@ -1,6 +1,6 @@
 /**
  * One line per call: who asked for what, how it ended, what it cost, and where the time went; a second one when the bill
- * of a client that left comes later. Core writes those of requests that met no route beside them (`core/observe/strays`).
+ * of a client that left comes later. And one per request that met no route.
  */
 
 import {
@@ -11,6 +11,7 @@ import {
   type Host,
   type Outcome,
   type Plugin,
+  type Stray,
 } from "../core/index.ts"
 
 /** A client's own id is for its own searches: cut, never trusted. */
@@ -21,6 +22,7 @@ export default {
   api: 1,
   options: { type: "object", additionalProperties: false, properties: {} },
   setup(host) {
+    host.onStray(stray => host.log.info(strayLine(stray), "refused before any route"))
     host.use({
       async run(call, next) {
         const started = performance.now()
@@ -43,12 +45,26 @@ export default {
 const round = (ms: number): number => Math.round(ms * 100) / 100
 const since = (started: number): number => round(performance.now() - started)
 
+const clientId = (headers: Call["headers"]): string | undefined => {
+  const sent = headers["x-request-id"]
+  return sent === undefined ? undefined : String(sent).slice(0, clientIdMax)
+}
+
+/** In the words of a call; the path stands in place of the route. */
+const strayLine = ({ id, error, request }: Stray) => ({
+  id,
+  ...(request && { client_request_id: clientId(request.headers), method: request.method, path: request.path }),
+  status: error.kind.status,
+  outcome: "rejected",
+  code: error.code,
+  error: error.message,
+})
+
 const callFields = (call: Call) => {
   const principal = call.find("principal")
-  const client = call.headers["x-request-id"]
   return {
     id: call.id,
-    client_request_id: client === undefined ? undefined : String(client).slice(0, clientIdMax),
+    client_request_id: clientId(call.headers),
     method: call.method,
     route: call.route.path,
     organisation: principal?.organisation,

@@ -31,16 +31,8 @@ export interface ServerOptions extends Omit<ServingParts, "onOver"> {
   readonly context: CallContext
   readonly site: () => Site
   readonly connections: number
-  readonly onStray: (stray: Stray) => void
-}
-
-/** A refusal of what met no route: no call tells of it. */
-export interface Stray {
-  /** `x-request-id` of the answer. */
-  readonly id: string
-  readonly error: GatewayError
-  /** Absent where the bytes made none. */
-  readonly request: IncomingMessage | undefined
+  /** A refusal of what met no route, which no call tells of: with the `x-request-id` of its answer, and the request if it was one. */
+  readonly onStray: (id: string, error: GatewayError, request: IncomingMessage | undefined) => void
 }
 
 export interface PublicServer {
@@ -169,13 +161,13 @@ class Listener implements PublicServer {
 
   #stray(request: IncomingMessage, response: ServerResponse, error: GatewayError, dialect: Dialect = plain): void {
     const id = randomUUID()
-    this.#options.onStray({ id, error, request })
+    this.#options.onStray(id, error, request)
     refuse(request, response, error, dialect, id)
   }
 
   #strayOn(socket: Duplex, error: GatewayError, request: IncomingMessage | undefined): void {
     const id = randomUUID()
-    if (refuseSocket(socket, error, id)) this.#options.onStray({ id, error, request })
+    if (refuseSocket(socket, error, id)) this.#options.onStray(id, error, request)
   }
 
   #idleWithin(ms: number): Promise<void> {

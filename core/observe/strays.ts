@@ -1,65 +1,52 @@
-/** Answers outside every route (no such path, an ambiguous request, bytes that are none): counted, and told beside the calls. */
+/** Answers outside every route (no such path, an ambiguous request, bytes that are none): counted, and told to plugins. */
 
 import type { IncomingMessage } from "node:http"
 import type { GatewayError } from "../errors.ts"
+import type { Log, Stray } from "../host.ts"
 import { cut } from "./clean.ts"
-import type { ChildLog } from "./log.ts"
 import type { MetricsHub } from "./metrics.ts"
 
-export interface Stray {
-  /** `x-request-id` of the answer. */
-  readonly id: string
-  readonly error: GatewayError
-  /** Absent where the bytes made none. */
-  readonly request: Pick<IncomingMessage, "method" | "url" | "headers"> | undefined
+/** A plugin's ear. */
+export interface StrayListener {
+  readonly plugin: string
+  readonly tell: (stray: Stray) => void
 }
 
 export interface StrayParts {
   readonly metrics: MetricsHub
-  readonly log: ChildLog
-  /** The names of the plugins that serve now. */
-  readonly plugins: () => ReadonlySet<string>
+  readonly log: Log
+  /** Of the generation that serves now. */
+  readonly listeners: () => readonly StrayListener[]
 }
 
-/** Writes a line per call; where it is left out, nobody wants lines of less than a call. */
-const accessLog = "access-log"
 /** What a request line may call itself and still be a label. */
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 /** No path of a route is as long; what scanners send may be. */
 const pathMax = 256
-const clientIdMax = 128
 
-export const watchStrays = ({ metrics, log, plugins }: StrayParts): ((stray: Stray) => void) => {
+export const watchStrays = ({ metrics, log, listeners }: StrayParts) => {
   const requests = metrics.product("http_requests_total")
   const errors = metrics.product("errors_total")
-  const lines = log.child({ plugin: accessLog })
-  return stray => {
-    const { kind } = stray.error
-    const method = stray.request?.method ?? "other"
+  return (id: string, error: GatewayError, request: IncomingMessage | undefined): void => {
+    const { kind } = error
+    const method = request?.method ?? "other"
     requests.child("other", methods.has(method) ? method : "other", String(kind.status)).add()
     errors.child("other", kind.label).add()
-    if (plugins().has(accessLog)) lines.info(fieldsOf(stray), "refused before any route")
-  }
-}
-
-/** In the words of the access log; the path stands in place of the route. */
-const fieldsOf = ({ id, error, request }: Stray) => ({
-  id,
-  ...(request === undefined ? {} : requestFields(request)),
-  status: error.kind.status,
-  outcome: "rejected",
-  code: error.code,
-  error: error.message,
-})
-
-const requestFields = ({ method, url = "", headers }: NonNullable<Stray["request"]>) => {
-  const client = headers["x-request-id"]
-  return {
-    client_request_id: client === undefined ? undefined : String(client).slice(0, clientIdMax),
-    method,
-    path: pathOf(url),
+    const stray: Stray = request === undefined ? { id, error } : { id, error, request: toldOf(request) }
+    for (const { plugin, tell } of listeners()) {
+      try {
+        tell(stray)
+      } catch (err) {
+        metrics.product("plugin_errors_total").child(plugin).add()
+        log.error({ id, plugin, err }, "a plugin failed over a request that met no route")
+      }
+    }
   }
 }
 
 /** Whatever stands behind the path may hold a key. */
-const pathOf = (target: string): string => cut(target.replace(/[?#].*$/s, ""), pathMax)
+const toldOf = ({ method = "", url = "", headers }: IncomingMessage) => ({
+  method,
+  path: cut(url.replace(/[?#].*$/s, ""), pathMax),
+  headers,
+})

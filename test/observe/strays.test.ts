@@ -3,11 +3,11 @@ import { once } from "node:events"
 import { type AddressInfo, connect, createServer, type Socket } from "node:net"
 import t, { type Test } from "tap"
 import { GatewayError } from "../../core/errors.ts"
+import type { Host, Stray } from "../../core/host.ts"
 import { refuseSocket } from "../../core/http/refuse.ts"
 import { createLog } from "../../core/observe/log.ts"
-import { createMetrics } from "../../core/observe/metrics.ts"
-import { type Stray, watchStrays } from "../../core/observe/strays.ts"
 import { type TestGateway, type TestGatewayOptions, testGateway } from "../../core/testing.ts"
+import accessLog from "../../plugins/access-log.ts"
 import { rawClient } from "../fixtures/client.ts"
 import { answering } from "../fixtures/vendor.ts"
 import { openRelay, sample, wires } from "../fixtures/wires.ts"
@@ -120,22 +120,41 @@ t.test("a path is cut, and brings no line of its own", async t => {
 
 t.test("a line is one line whatever the request holds", async t => {
   const written: string[] = []
-  const log = createLog({ level: "info", destination: { write: line => void written.push(line) } })
-  const tell = watchStrays({
-    metrics: createMetrics({ defaults: false }),
-    log,
-    plugins: () => new Set(["access-log"]),
-  })
+  const lines = createLog({ level: "info", destination: { write: line => void written.push(line) } })
+  let tell = (_: Stray): void => void t.fail("nothing was listened to")
+  const log = lines.child({ plugin: "access-log" })
+  accessLog.setup({ log, use() {}, onStray: (listener: typeof tell) => (tell = listener) } as unknown as Host)
   const strange = Array.from({ length: 0x2030 }, (_, code) => String.fromCharCode(code)).join("")
   for (let at = 0; at < strange.length; at += 100) {
     const piece = strange.slice(at, at + 100)
-    const request: Stray["request"] = { method: piece, url: `/${piece}`, headers: { "x-request-id": piece } }
+    const request = { method: piece, path: `/${piece}`, headers: { "x-request-id": piece } }
     tell({ id: "1", error: new GatewayError("not_found", "Not found"), request })
   }
+  t.equal(written.length, Math.ceil(strange.length / 100))
   for (const line of written) {
     t.notMatch(line.slice(0, -1), /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/)
     t.match(JSON.parse(line), { status: 404 })
   }
+})
+
+t.test("a plugin that fails over one is counted and logged, and takes no answer away", async t => {
+  const failing = {
+    name: "ear",
+    api: 1,
+    setup: (host: Host) =>
+      host.onStray(() => {
+        throw new Error("deaf")
+      }),
+  }
+  const gateway = await testGateway({ plugins: [failing as never] })
+  t.teardown(() => gateway.close())
+  const answer = await heard(t, gateway, request("GET /x"))
+  t.match(answer, /^HTTP\/1\.1 404 /)
+  t.match(
+    linesOf(gateway, idOf(answer)).find(({ level }) => level === "error"),
+    { plugin: "ear", err: { message: "deaf" } },
+  )
+  t.equal(sample(await gateway.metrics(), 'tollgate_plugin_errors_total{plugin="ear"}'), 1)
 })
 
 t.test("calls have their own line and no other, also when the connection breaks within their body", async t => {
