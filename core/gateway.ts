@@ -7,7 +7,7 @@ import { buildGeneration, type Generation } from "./generation.ts"
 import { createByteBudget } from "./http/body.ts"
 import { createOpsServer, type OpsServer } from "./http/ops.ts"
 import { createPublicServer, type PublicServer } from "./http/server.ts"
-import { openProcess, type Process, type ProcessOptions } from "./process.ts"
+import { modelsOf, openProcess, type Process, type ProcessOptions } from "./process.ts"
 import { version } from "./version.ts"
 
 export interface GatewayOptions extends ProcessOptions, LoadOptions {
@@ -71,6 +71,7 @@ export class Gateway {
     this.#process = process
     this.parts = process.parts
     this.#generation = generation
+    process.follow(generation)
     this.#reread = reread
     this.#server = this.#makeServer()
     this.#ops = createOpsServer({
@@ -150,11 +151,10 @@ export class Gateway {
     const old = this.#generation
     metrics.product("build_info").child(version, old.config.catalog.digest).set(0)
     this.#generation = next
-    this.#process.follow(next.config)
+    this.#process.follow(next)
     this.#server.limit(next.config.limits.connections)
     if (watchedBy(next.config) !== watchedBy(old.config)) this.#watch()
     this.#applied()
-    this.#process.upstream.keep(next.vendors.values())
     old.retire().catch(cause => log.error({ err: cause }, "an old generation could not be retired"))
   }
 
@@ -223,15 +223,14 @@ export class Gateway {
 }
 
 /** The first event of an alarm must be a rise, so its series stand at zero from the start. */
-const makeAlarms = ({ config, routes, plugins }: Generation, metrics: Process["parts"]["metrics"]): void => {
-  const sold = routes.flatMap(({ route }) => route.fixed ?? [])
-  for (const { name, targets } of [...config.catalog.models.values(), ...sold]) {
+const makeAlarms = (generation: Generation, metrics: Process["parts"]["metrics"]): void => {
+  for (const { name, targets } of modelsOf(generation)) {
     for (const { vendor } of targets) {
       metrics.product("usage_missing_total").child(vendor, name)
       metrics.product("usage_unpriced_total").child(vendor, name)
     }
   }
-  for (const plugin of plugins) metrics.product("plugin_errors_total").child(plugin)
+  for (const plugin of generation.plugins) metrics.product("plugin_errors_total").child(plugin)
   for (const outcome of ["applied", "refused"]) metrics.product("config_reloads_total").child(outcome)
 }
 
