@@ -1,6 +1,6 @@
 /** The composition root: one process, one generation at a time; starts, reloads, drains. */
 
-import { unwatchFile, watchFile } from "node:fs"
+import { type Stats, unwatchFile, watchFile } from "node:fs"
 import { bootstrap } from "./bootstrap.ts"
 import { type Config, ConfigError, type LoadOptions, loadConfig, needsRestart } from "./catalog/load.ts"
 import { buildGeneration, type Generation } from "./generation.ts"
@@ -65,7 +65,7 @@ export class Gateway {
   #stopping: Promise<void> | undefined
   #reloading: Promise<readonly string[]> = Promise.resolve([])
   #stopBootstrap = (): void => {}
-  #unwatch = (): void => {}
+  readonly #watchOnly = createWatch(() => void this.reload())
 
   constructor(process: Process, generation: Generation, reread: () => Promise<Config>) {
     this.#process = process
@@ -124,7 +124,7 @@ export class Gateway {
     const { metrics, log, store, clock } = this.parts
     const told = metrics.product("config_reloads_total")
     try {
-      const next = await this.#reread()
+      const next = await this.#readAgain()
       const restart = needsRestart(this.config, next)
       if (restart.length > 0) throw new ConfigError(restart.map(key => `${next.file}: ${key} needs a restart`))
       const generation = await buildGeneration(next, this.parts)
@@ -146,6 +146,18 @@ export class Gateway {
     }
   }
 
+  /** What was read is watched from now on: a mistake is mended where it was made, in a file that may be new. */
+  async #readAgain(): Promise<Config> {
+    try {
+      const next = await this.#reread()
+      this.#watch(next.files)
+      return next
+    } catch (error) {
+      this.#watch(error instanceof ConfigError ? error.files : [])
+      throw error
+    }
+  }
+
   #swap(next: Generation): void {
     const { metrics, log } = this.parts
     const old = this.#generation
@@ -153,15 +165,15 @@ export class Gateway {
     this.#generation = next
     this.#process.follow(next)
     this.#server.limit(next.config.limits.connections)
-    if (watchedBy(next.config) !== watchedBy(old.config)) this.#watch()
+    this.#watch()
     this.#applied()
     old.retire().catch(cause => log.error({ err: cause }, "an old generation could not be retired"))
   }
 
-  #watch(): void {
+  /** @param wanted the files of a configuration that does not serve yet */
+  #watch(wanted: readonly string[] = []): void {
     const { watch, files } = this.config
-    this.#unwatch()
-    this.#unwatch = watchFiles(watch ? files : [], () => void this.reload())
+    this.#watchOnly(watch && !this.#draining ? [...files, ...wanted] : [])
   }
 
   #applied(): void {
@@ -180,7 +192,7 @@ export class Gateway {
     const began = performance.now()
     const left = (): number => shutdownMs - (performance.now() - began)
     this.#draining = true
-    this.#unwatch()
+    this.#watch()
     this.#stopBootstrap()
     await this.#server.drain(shutdownMs)
     await within(drains.idle(), Math.max(0, left()))
@@ -248,16 +260,19 @@ const within = async (promise: Promise<unknown>, ms: number): Promise<boolean> =
 const urlOf = ({ address, family, port }: { address: string; family: string; port: number }): string =>
   `http://${family === "IPv6" ? `[${address}]` : address}:${port}`
 
-const watchedBy = ({ watch, files }: Config): string => (watch ? files.join("\n") : "")
+const polling = { interval: 1_000, persistent: false }
 
 /** Polled, so that files behind swapped symbolic links (Kubernetes' ConfigMaps) are seen as well. */
-const watchFiles = (files: readonly string[], changed: () => void): (() => void) => {
-  for (const file of files) {
-    watchFile(file, { interval: 1_000, persistent: false }, (now, before) => {
-      if (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino) changed()
-    })
+const createWatch = (changed: () => void): ((files: Iterable<string>) => void) => {
+  let watched: ReadonlySet<string> = new Set()
+  const look = (now: Stats, before: Stats): void => {
+    if (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino) changed()
   }
-  return () => {
-    for (const file of files) unwatchFile(file)
+  return files => {
+    const wanted = new Set(files)
+    // Those that stay are left alone: begun anew, a watch would take what changed since its last look as it stands.
+    for (const file of watched) if (!wanted.has(file)) unwatchFile(file, look)
+    for (const file of wanted) if (!watched.has(file)) watchFile(file, polling, look)
+    watched = wanted
   }
 }
