@@ -19,6 +19,8 @@ export interface GatewayOptions extends ProcessOptions, LoadOptions {
 const bodyMaxBytes = 25 * 1024 * 1024
 /** When the calls took all the time there was, plugins still have this much to write down what they keep. */
 const lastWordMs = 1_000
+/** A store that is away has at least this long to come back for the last charges, whatever time the calls took. */
+const lastChargesMs = 5_000
 /** What a request line may call itself and still be a label. */
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 
@@ -114,7 +116,11 @@ export class Gateway {
     return this.#reloading
   }
 
-  /** Refuses new calls, lets the running ones end within `shutdown`, settles everything. */
+  /**
+   * Refuses new calls, lets the running ones end within `shutdown`, settles everything.
+   *
+   * @throws Error when all is closed, and the store has not confirmed every charge and release
+   */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop()
     return this.#stopping
@@ -200,8 +206,9 @@ export class Gateway {
     await drains.idle()
     const ended = await within(Promise.all([this.#reloading, this.#generation.retire()]), Math.max(lastWordMs, left()))
     if (!ended) this.parts.log.warn({}, "stopped before a reload or the plugins had ended")
-    await this.#process.close()
+    const unconfirmed = await this.#process.close(Math.max(lastChargesMs, Math.ceil(left())))
     await this.#ops.close()
+    if (unconfirmed > 0) throw new Error(`the store had not confirmed ${unconfirmed} charges or releases, told above`)
   }
 
   #makeServer(): PublicServer {

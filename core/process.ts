@@ -33,8 +33,12 @@ export interface Process {
   readonly drains: Drains
   /** Takes the limits and the time zone of what serves from now on; sockets and health of what left go. */
   follow(generation: Generation): void
-  /** Settles what is pending, then closes everything. */
-  close(): Promise<void>
+  /**
+   * Waits so long for what is pending to be settled, then closes everything.
+   *
+   * @returns how many charges and releases the store had not confirmed; the log tells each
+   */
+  close(withinMs?: number): Promise<number>
 }
 
 /** How late a deadline may be noticed. */
@@ -78,10 +82,11 @@ export const openProcess = async (config: Config, options: ProcessOptions): Prom
       upstream.keep(vendors)
       breaker.keep(vendors, targets)
     },
-    close: async () => {
-      await ledger.stop()
+    close: async (withinMs = 0) => {
+      const unconfirmed = await ledger.stop(withinMs)
       await Promise.all([upstream.close(), sandbox?.close(), store.close()])
       wheel.stop()
+      return unconfirmed
     },
   }
 }
