@@ -1,6 +1,6 @@
 /** The composition root: one process, one generation at a time; starts, reloads, drains. */
 
-import { unwatchFile, watchFile } from "node:fs"
+import { type Stats, unwatchFile, watchFile } from "node:fs"
 import { bootstrap } from "./bootstrap.ts"
 import { type Config, ConfigError, type LoadOptions, loadConfig, needsRestart } from "./catalog/load.ts"
 import { buildGeneration, type Generation } from "./generation.ts"
@@ -8,7 +8,7 @@ import { createByteBudget } from "./http/body.ts"
 import { createOpsServer, type OpsServer } from "./http/ops.ts"
 import { createPublicServer, type PublicServer } from "./http/server.ts"
 import { watchStrays } from "./observe/strays.ts"
-import { openProcess, type Process, type ProcessOptions } from "./process.ts"
+import { modelsOf, openProcess, type Process, type ProcessOptions } from "./process.ts"
 import { version } from "./version.ts"
 
 export interface GatewayOptions extends ProcessOptions, LoadOptions {
@@ -20,6 +20,8 @@ export interface GatewayOptions extends ProcessOptions, LoadOptions {
 const bodyMaxBytes = 25 * 1024 * 1024
 /** When the calls took all the time there was, plugins still have this much to write down what they keep. */
 const lastWordMs = 1_000
+/** A store that is away has at least this long to come back for the last charges, whatever time the calls took. */
+const lastChargesMs = 5_000
 
 /** @throws ConfigError, or what keeps the store or a port from opening */
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
@@ -64,12 +66,13 @@ export class Gateway {
   #stopping: Promise<void> | undefined
   #reloading: Promise<readonly string[]> = Promise.resolve([])
   #stopBootstrap = (): void => {}
-  #unwatch = (): void => {}
+  readonly #watchOnly = createWatch(() => void this.reload())
 
   constructor(process: Process, generation: Generation, reread: () => Promise<Config>) {
     this.#process = process
     this.parts = process.parts
     this.#generation = generation
+    process.follow(generation)
     this.#reread = reread
     this.#server = this.#makeServer()
     this.#ops = createOpsServer({
@@ -112,7 +115,11 @@ export class Gateway {
     return this.#reloading
   }
 
-  /** Refuses new calls, lets the running ones end within `shutdown`, settles everything. */
+  /**
+   * Refuses new calls, lets the running ones end within `shutdown`, settles everything.
+   *
+   * @throws Error when all is closed, and the store has not confirmed every charge and release
+   */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop()
     return this.#stopping
@@ -122,7 +129,7 @@ export class Gateway {
     const { metrics, log, store, clock } = this.parts
     const told = metrics.product("config_reloads_total")
     try {
-      const next = await this.#reread()
+      const next = await this.#readAgain()
       const restart = needsRestart(this.config, next)
       if (restart.length > 0) throw new ConfigError(restart.map(key => `${next.file}: ${key} needs a restart`))
       const generation = await buildGeneration(next, this.parts)
@@ -144,23 +151,34 @@ export class Gateway {
     }
   }
 
+  /** What was read is watched from now on: a mistake is mended where it was made, in a file that may be new. */
+  async #readAgain(): Promise<Config> {
+    try {
+      const next = await this.#reread()
+      this.#watch(next.files)
+      return next
+    } catch (error) {
+      this.#watch(error instanceof ConfigError ? error.files : [])
+      throw error
+    }
+  }
+
   #swap(next: Generation): void {
     const { metrics, log } = this.parts
     const old = this.#generation
     metrics.product("build_info").child(version, old.config.catalog.digest).set(0)
     this.#generation = next
-    this.#process.follow(next.config)
+    this.#process.follow(next)
     this.#server.limit(next.config.limits.connections)
-    if (watchedBy(next.config) !== watchedBy(old.config)) this.#watch()
+    this.#watch()
     this.#applied()
-    this.#process.upstream.keep(next.vendors.values())
     old.retire().catch(cause => log.error({ err: cause }, "an old generation could not be retired"))
   }
 
-  #watch(): void {
+  /** @param wanted the files of a configuration that does not serve yet */
+  #watch(wanted: readonly string[] = []): void {
     const { watch, files } = this.config
-    this.#unwatch()
-    this.#unwatch = watchFiles(watch ? files : [], () => void this.reload())
+    this.#watchOnly(watch && !this.#draining ? [...files, ...wanted] : [])
   }
 
   #applied(): void {
@@ -179,7 +197,7 @@ export class Gateway {
     const began = performance.now()
     const left = (): number => shutdownMs - (performance.now() - began)
     this.#draining = true
-    this.#unwatch()
+    this.#watch()
     this.#stopBootstrap()
     await this.#server.drain(shutdownMs)
     await within(drains.idle(), Math.max(0, left()))
@@ -187,8 +205,9 @@ export class Gateway {
     await drains.idle()
     const ended = await within(Promise.all([this.#reloading, this.#generation.retire()]), Math.max(lastWordMs, left()))
     if (!ended) this.parts.log.warn({}, "stopped before a reload or the plugins had ended")
-    await this.#process.close()
+    const unconfirmed = await this.#process.close(Math.max(lastChargesMs, Math.ceil(left())))
     await this.#ops.close()
+    if (unconfirmed > 0) throw new Error(`the store had not confirmed ${unconfirmed} charges or releases, told above`)
   }
 
   #makeServer(): PublicServer {
@@ -217,15 +236,14 @@ export class Gateway {
 }
 
 /** The first event of an alarm must be a rise, so its series stand at zero from the start. */
-const makeAlarms = ({ config, routes, plugins }: Generation, metrics: Process["parts"]["metrics"]): void => {
-  const sold = routes.flatMap(({ route }) => route.fixed ?? [])
-  for (const { name, targets } of [...config.catalog.models.values(), ...sold]) {
+const makeAlarms = (generation: Generation, metrics: Process["parts"]["metrics"]): void => {
+  for (const { name, targets } of modelsOf(generation)) {
     for (const { vendor } of targets) {
       metrics.product("usage_missing_total").child(vendor, name)
       metrics.product("usage_unpriced_total").child(vendor, name)
     }
   }
-  for (const plugin of plugins) metrics.product("plugin_errors_total").child(plugin)
+  for (const plugin of generation.plugins) metrics.product("plugin_errors_total").child(plugin)
   for (const outcome of ["applied", "refused"]) metrics.product("config_reloads_total").child(outcome)
 }
 
@@ -243,16 +261,19 @@ const within = async (promise: Promise<unknown>, ms: number): Promise<boolean> =
 const urlOf = ({ address, family, port }: { address: string; family: string; port: number }): string =>
   `http://${family === "IPv6" ? `[${address}]` : address}:${port}`
 
-const watchedBy = ({ watch, files }: Config): string => (watch ? files.join("\n") : "")
+const polling = { interval: 1_000, persistent: false }
 
 /** Polled, so that files behind swapped symbolic links (Kubernetes' ConfigMaps) are seen as well. */
-const watchFiles = (files: readonly string[], changed: () => void): (() => void) => {
-  for (const file of files) {
-    watchFile(file, { interval: 1_000, persistent: false }, (now, before) => {
-      if (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino) changed()
-    })
+const createWatch = (changed: () => void): ((files: Iterable<string>) => void) => {
+  let watched: ReadonlySet<string> = new Set()
+  const look = (now: Stats, before: Stats): void => {
+    if (now.mtimeMs !== before.mtimeMs || now.ino !== before.ino) changed()
   }
-  return () => {
-    for (const file of files) unwatchFile(file)
+  return files => {
+    const wanted = new Set(files)
+    // Those that stay are left alone: begun anew, a watch would take what changed since its last look as it stands.
+    for (const file of watched) if (!wanted.has(file)) unwatchFile(file, look)
+    for (const file of wanted) if (!watched.has(file)) watchFile(file, polling, look)
+    watched = wanted
   }
 }

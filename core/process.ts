@@ -1,16 +1,17 @@
 /** What belongs to a process and outlives every generation: store, ledger, metrics, sockets, the sandbox. */
 
 import type { Config } from "./catalog/load.ts"
-import type { ProcessParts } from "./generation.ts"
+import type { Generation, ProcessParts } from "./generation.ts"
 import { createBreaker } from "./http/breaker.ts"
 import { createDrains, type Drains } from "./http/drains.ts"
-import { createUpstream, type Upstream } from "./http/upstream.ts"
+import { createUpstream } from "./http/upstream.ts"
 import { type AnyPlugin, loadSandbox } from "./loader.ts"
 import { createLedger } from "./money/ledger.ts"
 import { systemClock } from "./observe/clock.ts"
 import { Deadlines } from "./observe/deadlines.ts"
 import { type ChildLog, createLog } from "./observe/log.ts"
 import { createMetrics, type MetricsHub } from "./observe/metrics.ts"
+import type { Model } from "./offer.ts"
 import type { Clock } from "./plugin.ts"
 import { dayIn } from "./state/day.ts"
 import { holdLifeMs, openStore } from "./state/open.ts"
@@ -29,12 +30,15 @@ export interface ProcessOptions {
 export interface Process {
   readonly parts: ProcessParts
   readonly wheel: Deadlines
-  readonly upstream: Upstream
   readonly drains: Drains
-  /** Takes the limits and the time zone of a configuration that was reloaded. */
-  follow(config: Config): void
-  /** Settles what is pending, then closes everything. */
-  close(): Promise<void>
+  /** Takes the limits and the time zone of what serves from now on; sockets and health of what left go. */
+  follow(generation: Generation): void
+  /**
+   * Waits so long for what is pending to be settled, then closes everything.
+   *
+   * @returns how many charges and releases the store had not confirmed; the log tells each
+   */
+  close(withinMs?: number): Promise<number>
 }
 
 /** How late a deadline may be noticed. */
@@ -70,18 +74,28 @@ export const openProcess = async (config: Config, options: ProcessOptions): Prom
       plugins: options.plugins ?? [],
     },
     wheel,
-    upstream,
     drains,
-    follow: next => {
-      current = next
+    follow: generation => {
+      current = generation.config
+      const vendors = [...generation.vendors.values()]
+      const targets = modelsOf(generation).flatMap(model => model.targets)
+      upstream.keep(vendors)
+      breaker.keep(vendors, targets)
     },
-    close: async () => {
-      await ledger.stop()
+    close: async (withinMs = 0) => {
+      const unconfirmed = await ledger.stop(withinMs)
       await Promise.all([upstream.close(), sandbox?.close(), store.close()])
       wheel.stop()
+      return unconfirmed
     },
   }
 }
+
+/** What calls can ask for: the models of the catalog, and what routes sell themselves. */
+export const modelsOf = ({ config, routes }: Generation): readonly Model[] => [
+  ...config.catalog.models.values(),
+  ...routes.flatMap(({ route }) => route.fixed ?? []),
+]
 
 const watchStore = (
   log: ChildLog,

@@ -38,19 +38,30 @@ const topKeys = [
  * The configuration of a deployment.
  *
  * @param file the path of gateway.yaml; relative paths inside it are relative to it
- * @throws ConfigError with every problem that was found, each with file, line and column
+ * @throws ConfigError with every problem that was found, each with file, line and column, and the files that were read or wanted
  */
 export const loadConfig = async (file: string, options: LoadOptions = {}): Promise<Config> => {
-  const given = { ...options, env: options.env ?? process.env }
+  const files = new Set<string>()
+  try {
+    return await readFiles(file, { ...options, env: options.env ?? process.env }, files)
+  } catch (error) {
+    throw error instanceof ConfigError ? new ConfigError(error.problems, { files: [...files] }) : error
+  }
+}
+
+/** @param files takes the path of each file before it is read */
+const readFiles = async (file: string, options: LoadOptions, files: Set<string>): Promise<Config> => {
   const problems = new Problems()
   const path = resolve(file)
+  files.add(path)
   const top = readYaml(await textOf(path, file), path, problems)
   const fields = top.fields(topKeys)
   if (fields.size === 0) problems.check() // not the file that was meant: nothing else in it, or beside it, is news
   const catalogField = fields.get("catalog")
   const catalogPath = resolve(dirname(path), catalogField?.string("the path of a file") ?? "./catalog.yaml")
+  files.add(catalogPath)
   const catalog = readYaml(await textOf(catalogPath, catalogPath, catalogField ?? top), catalogPath, problems)
-  const config = readConfig(path, top, catalog, given, [path, catalogPath])
+  const config = readConfig(path, top, catalog, options, files)
   problems.check()
   return config
 }
@@ -67,16 +78,10 @@ const textOf = async (path: string, shown: string, named?: Field): Promise<strin
   throw new ConfigError([problemText(at, named?.path ?? "", `expected a file that can be read at ${path}${advice}`)])
 }
 
-const readConfig = (
-  file: string,
-  top: Field,
-  catalog: Field,
-  options: LoadOptions,
-  read: readonly string[],
-): Config => {
+const readConfig = (file: string, top: Field, catalog: Field, options: LoadOptions, files: Set<string>): Config => {
   const fields = top.fields(topKeys)
   const sandbox = fields.get("sandbox")?.boolean() ?? false
-  const needed: SecretSource = { env: options.env ?? {}, sandbox, mayBeAbsent: sandbox, files: new Set(read) }
+  const needed: SecretSource = { env: options.env ?? {}, sandbox, mayBeAbsent: sandbox, files }
   const source: SecretSource = options.storeOnly === true ? { ...needed, mayBeAbsent: true } : needed
   const known = readVendors(required(top, fields, "vendors"), source)
   if (known.vendors.size === 0 && known.left.size > 0)
@@ -100,7 +105,7 @@ const readConfig = (
     mounts: readMounts(fields.get("mounts")),
     bootstrap: readBootstrap(fields.get("bootstrap"), sandbox),
     catalog: readCatalog(catalog, known),
-    files: [...source.files],
+    files: [...files],
   }
 }
 

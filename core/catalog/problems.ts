@@ -5,11 +5,17 @@ import type { Position } from "./config.ts"
 /** Its message lists every problem, one a line: `file:line:column path: what was expected`. */
 export class ConfigError extends Error {
   readonly problems: readonly string[]
+  /** Every file that was read, or wanted and not there: when one of them changes, it may be right. */
+  readonly files: readonly string[]
 
-  constructor(problems: readonly string[], options?: ErrorOptions) {
+  constructor(
+    problems: readonly string[],
+    { files = [], ...options }: ErrorOptions & { files?: readonly string[] } = {},
+  ) {
     super(problems.join("\n"), options)
     this.name = "ConfigError"
     this.problems = problems
+    this.files = files
   }
 }
 

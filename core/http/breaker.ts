@@ -3,8 +3,9 @@
  * that failed is tried again. A model that fails rests alone: the others behind the same secret are none the worse.
  */
 
-import type { Secret, Vendor } from "../offer.ts"
+import type { Secret, Target, Vendor } from "../offer.ts"
 import type { Clock, Gauge } from "../plugin.ts"
+import { digestOf } from "./secret-digest.ts"
 
 /**
  * What an attempt tells. `account`, `rate_limited` and `unreachable` are about the secret, `failed` about the model.
@@ -24,6 +25,11 @@ const rateRestMaxMs = 60_000
 const states = { closed: 0, probing: 1, open: 2 } as const
 
 export interface Breaker {
+  /**
+   * Takes the vendors of a configuration, before the first call to them, and all targets of its models. What is unchanged
+   * keeps its health. What left keeps it for the calls that still run with it: they tell nothing of what came instead.
+   */
+  keep(vendors: Iterable<Vendor>, targets: Iterable<Target>): void
   /** The secrets in order of preference for this affinity (the same conversation meets the same secret). */
   order(vendor: Vendor, affinity: string): readonly Secret[]
   /** Claims the secret for one attempt at a model; false while either rests or another call probes it. */
@@ -34,18 +40,33 @@ export interface Breaker {
 }
 
 export const createBreaker = (clock: Clock, gauge: Gauge): Breaker => {
-  const known = new Map<string, SecretHealth>()
-  const healthOf = (vendor: Vendor, secret: Secret): SecretHealth => {
-    const name = `${vendor.name}\n${secret.name}`
-    let health = known.get(name)
-    if (health === undefined) {
-      const child = gauge.child(vendor.name, secret.name)
-      health = new SecretHealth(clock, state => child.set(state))
-      known.set(name, health)
-    }
-    return health
+  let present: ReadonlyMap<string, SecretHealth> = new Map()
+  /** By the objects of a configuration: found without making a text for each call, and gone with its last call. */
+  const healths = new WeakMap<Vendor, ReadonlyMap<Secret, SecretHealth>>()
+  const healthOf = (vendor: Vendor, secret: Secret): SecretHealth => healths.get(vendor)!.get(secret)!
+  const made = (vendor: Vendor, secret: Secret): SecretHealth => {
+    const child = gauge.child(vendor.name, secret.name)
+    return new SecretHealth(clock, state => child.set(state))
   }
   return {
+    keep: (vendors, targets) => {
+      const targetsOf = Map.groupBy(targets, target => target.vendor)
+      const next = new Map<string, SecretHealth>()
+      for (const vendor of vendors) {
+        const models = new Set(targetsOf.get(vendor.name)?.map(target => target.model))
+        const own = new Map<Secret, SecretHealth>()
+        for (const secret of vendor.secrets) {
+          const identity = identityOf(vendor, secret)
+          const health = present.get(identity) ?? made(vendor, secret)
+          health.keep(models)
+          own.set(secret, health)
+          next.set(identity, health)
+        }
+        healths.set(vendor, own)
+      }
+      for (const [identity, health] of present) if (!next.has(identity)) health.retire()
+      present = next
+    },
     order: (vendor, affinity) =>
       vendor.secrets.length < 2
         ? vendor.secrets
@@ -63,9 +84,13 @@ export const createBreaker = (clock: Clock, gauge: Gauge): Breaker => {
   }
 }
 
+/** What was learnt holds for one credential at one address, and for the way in which it is shown there. */
+const identityOf = ({ name, adapter, origin, options }: Vendor, secret: Secret): string =>
+  JSON.stringify([name, adapter, origin, options, secret.name, digestOf(secret)])
+
 class SecretHealth {
   readonly #clock: Clock
-  readonly #show: (state: number) => void
+  #show: (state: number) => void
   readonly #whole = new Health()
   readonly #models = new Map<string, Health>()
   #shown: number = states.closed
@@ -74,6 +99,18 @@ class SecretHealth {
     this.#clock = clock
     this.#show = show
     show(states.closed)
+  }
+
+  /** Forgets the other models: one that left would be shown as resting for ever. */
+  keep(models: ReadonlySet<string>): void {
+    for (const model of this.#models.keys()) if (!models.has(model)) this.#models.delete(model)
+    this.#tell()
+  }
+
+  /** From now on the gauge is that of its successor, if there is one. */
+  retire(): void {
+    this.#show(states.closed)
+    this.#show = () => {}
   }
 
   claim(model: string): boolean {

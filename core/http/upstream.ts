@@ -1,4 +1,4 @@
-/** The vendor's side of a call: one pool per origin and secret, absolute deadlines, no redirect, nothing reused after a fault. */
+/** The vendor's side of a call: one pool per origin and credential, absolute deadlines, no redirect, nothing reused after a fault. */
 
 import { Readable } from "node:stream"
 import type { Dispatcher } from "undici"
@@ -8,6 +8,7 @@ import { type ErrorCode, GatewayError } from "../errors.ts"
 import type { Listed } from "../kit/roster.ts"
 import type { Secret, Vendor } from "../offer.ts"
 import type { Clock, Method } from "../plugin.ts"
+import { digestOf } from "./secret-digest.ts"
 
 /** Absolute deadlines on one coarse timer. */
 export interface Wheel {
@@ -64,7 +65,7 @@ export class UpstreamError extends GatewayError {
 
 export interface Upstream {
   send(request: UpstreamRequest, handler: UpstreamHandler): UpstreamCall
-  /** Sockets of vendors that left the configuration are closed once idle. */
+  /** Sockets of vendors and credentials that left the configuration are closed once idle. */
   keep(vendors: Iterable<Vendor>): void
   close(): Promise<void>
 }
@@ -76,7 +77,7 @@ export const createUpstream = (options: { connections: () => number; clock: Cloc
   const pools = new Map<string, Pool>()
 
   const poolKey = (vendor: Vendor, secret: Secret): string =>
-    `${vendor.origin} ${vendor.timeouts.connectMs} ${options.connections()} ${secret.name}`
+    `${vendor.origin} ${vendor.timeouts.connectMs} ${options.connections()} ${digestOf(secret)}`
 
   const poolOf = (vendor: Vendor, secret: Secret): Pool => {
     const key = poolKey(vendor, secret)

@@ -5,7 +5,7 @@ import type { Priced } from "../offer.ts"
 import type { Bill, Clock, Hold, HoldOptions, Ledger, Log, Metrics, Settled } from "../plugin.ts"
 import type { ChargeAnswer, HoldAnswer, HoldRequest, Store } from "../state/store.ts"
 import { type MoneyMeters, moneyMeters } from "./meters.ts"
-import { Persistence } from "./persistence.ts"
+import { type Pending, Persistence } from "./persistence.ts"
 import { Running, type RunningHold } from "./running.ts"
 
 export interface LedgerOptions {
@@ -19,8 +19,13 @@ export interface LedgerOptions {
 export interface RunningLedger extends Ledger {
   /** Holds that are neither settled nor released yet. */
   activeHolds(): number
-  /** Resolves when every charge and release is durable; the caller bounds the wait. Call it after the last call ended. */
-  stop(): Promise<void>
+  /**
+   * Waits until every charge and release is durable, but no longer than it may: what is left is told in the log, a line
+   * for each. Call it after the last call ended.
+   *
+   * @returns how many were left
+   */
+  stop(withinMs: number): Promise<number>
 }
 
 /** The model of a refund is in the charge's own row; here only the sum is known. */
@@ -54,11 +59,19 @@ export const createLedger = ({ store, clock, log, metrics, holdLifeMs }: LedgerO
       return micros
     },
     activeHolds: () => running.size,
-    async stop() {
-      await persistence.drained()
+    async stop(withinMs) {
+      const left = await persistence.end(withinMs)
       running.stop()
+      for (const { kind, ...pending } of left) log.error(pending, unconfirmed[kind])
+      return left.length
     },
   }
+}
+
+/** The last try may have reached the store, its answer not us: the member's rows show it. */
+const unconfirmed: Readonly<Record<Pending["kind"], string>> = {
+  charge: "the store has not confirmed a charge: without its row it is not charged",
+  release: "the store has not confirmed a release: without it the hold lapses by itself",
 }
 
 /** What was set aside. */
@@ -75,10 +88,17 @@ const asked = async ({ store, persistence }: Parts, request: HoldRequest): Promi
   } catch (error) {
     const { id, member } = request
     // The answer may have been lost after the hold was made.
-    if (persistence.size < doubtfulMax) void persistence.keep({ id }, () => store.accounts.release(id, member))
+    if (persistence.size < doubtfulMax)
+      void persistence.keep(pendingOf("release", request), () => store.accounts.release(id, member))
     throw error
   }
 }
+
+/** A principal is a member too, and more than may stand in a log. */
+const pendingOf = (
+  kind: Pending["kind"],
+  { id, member: { organisation, member }, micros }: Pick<HoldRequest, "id" | "member" | "micros">,
+): Pending => ({ kind, id, organisation, member, micros })
 
 /** Texts and code of the specification, sections 6 and 7; the reservation limit has no `retry-after`. */
 const refusals: Readonly<Record<Exclude<HoldAnswer["state"], "held">, () => GatewayError>> = {
@@ -123,7 +143,7 @@ class CallHold implements Hold {
       this.#count(answer)
       return answer
     }
-    const answer = await this.#parts.persistence.keep({ id, micros }, charge)
+    const answer = await this.#parts.persistence.keep(pendingOf("charge", { id, member, micros }), charge)
     this.#parts.running.remove(this.#entry)
     return answer === undefined ? { micros, durable: false } : { micros: answer.charged, durable: true }
   }
@@ -135,7 +155,7 @@ class CallHold implements Hold {
       this.#parts.meters.count("released", detail.model, this.micros)
       return true
     }
-    const done = await this.#parts.persistence.keep({ id }, released)
+    const done = await this.#parts.persistence.keep(pendingOf("release", { id, member, micros: this.micros }), released)
     this.#parts.running.remove(this.#entry)
     return { micros: 0, durable: done === true }
   }

@@ -6,15 +6,26 @@
 import { isGatewayError } from "../errors.ts"
 import { type Listed, Roster } from "../kit/roster.ts"
 import type { Clock, Log } from "../plugin.ts"
+import type { MemberRef } from "../state/store.ts"
 
 /** How long a caller waits before it is told that the work goes on in the background. */
 export const patienceMs = 2_000
 const tickMs = 100
 const firstRetryMs = 100
 const lastRetryMs = 5_000
+/** A wait at the end that takes longer than this is told. */
+const toldAfterMs = 1_000
+
+/** What is to be written, in the words in which an operator may have to do it by hand. */
+export interface Pending extends MemberRef {
+  readonly kind: "charge" | "release"
+  readonly id: string
+  /** To be charged, or given back. */
+  readonly micros: number
+}
 
 interface Job extends Listed {
-  readonly what: object
+  readonly what: Pending
   readonly work: () => Promise<unknown>
   readonly resolve: (value: unknown) => void
   readonly giveUpAt: number
@@ -43,7 +54,7 @@ export class Persistence {
    *
    * @returns what it gave, or `undefined` when that took longer than the patience, or will never come
    */
-  keep<T>(what: object, work: () => Promise<T>): Promise<T | undefined> {
+  keep<T>(what: Pending, work: () => Promise<T>): Promise<T | undefined> {
     return new Promise<T | undefined>(resolve => {
       const giveUpAt = this.#clock.now() + patienceMs
       const job: Job = {
@@ -60,11 +71,45 @@ export class Persistence {
     })
   }
 
-  /** Resolves when nothing is left to do. */
-  async drained(): Promise<void> {
-    if (this.#jobs.size > 0) await new Promise<void>(resolve => this.#idle.push(resolve))
+  /**
+   * Resolves when nothing is left to do, or when the time is over; then nothing is tried any more.
+   *
+   * @returns what is left
+   */
+  async end(withinMs: number): Promise<readonly Pending[]> {
+    this.#hurry()
+    if (this.#jobs.size > 0) await this.#emptied(withinMs)
     this.#cancel?.()
     this.#cancel = undefined
+    const left = [...this.#jobs].map(({ what }) => what)
+    this.#jobs.clear()
+    return left
+  }
+
+  /** Whoever waits for the end does not wait for the next of rare tries. */
+  #hurry(): void {
+    for (const job of this.#jobs) {
+      job.retryMs = firstRetryMs
+      if (job.retryAt !== Number.POSITIVE_INFINITY) job.retryAt = this.#clock.now()
+    }
+  }
+
+  async #emptied(withinMs: number): Promise<void> {
+    const untold = this.#clock.after(toldAfterMs, () => this.#tell(withinMs))
+    await new Promise<void>(resolve => {
+      const inTime = this.#clock.after(withinMs, resolve)
+      this.#idle.push(() => {
+        inTime()
+        resolve()
+      })
+    })
+    untold()
+  }
+
+  #tell(withinMs: number): void {
+    const charges = [...this.#jobs].filter(({ what }) => what.kind === "charge").length
+    const releases = this.#jobs.size - charges
+    this.#log.warn({ charges, releases, withinMs }, "waiting for the store, which has not taken these yet")
   }
 
   async #run(job: Job): Promise<void> {

@@ -424,3 +424,15 @@ t.test("a file that is not there is told with the way to get one", async t => {
     message: /expected a file that can be read at .*none\.yaml; `cp -r node_modules\/tollgate\/config \.` brings one/,
   })
 })
+
+t.test("a refusal names the files that were read, and those that were wanted and are not there", async t => {
+  const gateway = `${smallGateway}  two: { origin: https://two.example.com, secrets: [{ file: ./two.key }] }\n`
+  const refusedFor = async (files: Record<string, string>): Promise<readonly string[]> => {
+    const folder = await folderWith(t, files)
+    const error = await loadConfig(join(folder, "gateway.yaml"), { env: smallEnvironment }).catch(one => one)
+    return (error as ConfigError).files.map(file => file.slice(folder.length + 1))
+  }
+  t.same(await refusedFor({ "gateway.yaml": gateway }), ["gateway.yaml", "catalog.yaml", "two.key"])
+  t.same(await refusedFor({ "gateway.yaml": gateway, "catalog.yaml": "models: {" }), ["gateway.yaml", "catalog.yaml"])
+  t.same(await refusedFor({ "gateway.yaml": `${gateway}catalog: ./none.yaml` }), ["gateway.yaml", "none.yaml"])
+})

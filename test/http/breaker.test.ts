@@ -3,29 +3,34 @@ import { createBreaker } from "../../core/http/breaker.ts"
 import { testClock } from "../../core/observe/clock.ts"
 import type { Secret, Vendor } from "../../core/offer.ts"
 
-const secret = (name: string): Secret => ({ name, reveal: () => `value of ${name}` })
+const secret = (name: string, value = `value of ${name}`): Secret => ({ name, reveal: () => value })
 
-const vendorWith = (...names: string[]): Vendor => ({
+const vendorOf = (secrets: readonly Secret[], change: Partial<Vendor> = {}): Vendor => ({
   name: "v",
   adapter: "a",
   origin: "https://v.example",
-  secrets: names.map(secret),
+  secrets,
   timeouts: { connectMs: 1, firstByteMs: 1, idleMs: 1, totalMs: 1, totalStreamMs: 1 },
   onClientAbort: "drain",
   sharedIds: false,
   options: {},
+  ...change,
 })
 
-const open = () => {
+const vendorWith = (...names: string[]): Vendor => vendorOf(names.map(name => secret(name)))
+
+const open = (...vendors: readonly Vendor[]) => {
   const clock = testClock()
   const states: number[] = []
   const gauge = { child: () => ({ set: (value: number) => void states.push(value), add: () => {}, observe: () => {} }) }
-  return { clock, states, breaker: createBreaker(clock, gauge) }
+  const breaker = createBreaker(clock, gauge)
+  breaker.keep(vendors, [])
+  return { clock, states, breaker }
 }
 
 t.test("five failures in a row rest a secret; then one call probes it, and a success closes the breaker", async t => {
-  const { clock, states, breaker } = open()
   const vendor = vendorWith("one")
+  const { clock, states, breaker } = open(vendor)
   const [one] = vendor.secrets as [Secret]
   for (let i = 0; i < 5; i++) {
     t.ok(breaker.claim(vendor, one, "m"))
@@ -42,8 +47,8 @@ t.test("five failures in a row rest a secret; then one call probes it, and a suc
 })
 
 t.test("a probe that fails doubles the rest", async t => {
-  const { clock, breaker } = open()
   const vendor = vendorWith("one")
+  const { clock, breaker } = open(vendor)
   const [one] = vendor.secrets as [Secret]
   for (let i = 0; i < 5; i++) breaker.report(vendor, one, "m", "failed")
   await clock.advance(5_000)
@@ -53,8 +58,8 @@ t.test("a probe that fails doubles the rest", async t => {
 })
 
 t.test("a probe that ended for reasons of ours leaves the next call to probe", async t => {
-  const { clock, breaker } = open()
   const vendor = vendorWith("one")
+  const { clock, breaker } = open(vendor)
   const [one] = vendor.secrets as [Secret]
   for (let i = 0; i < 5; i++) breaker.report(vendor, one, "m", "failed")
   await clock.advance(5_000)
@@ -64,16 +69,16 @@ t.test("a probe that ended for reasons of ours leaves the next call to probe", a
 })
 
 t.test("a success in between starts the count anew", async t => {
-  const { breaker } = open()
   const vendor = vendorWith("one")
+  const { breaker } = open(vendor)
   const [one] = vendor.secrets as [Secret]
   for (let i = 0; i < 20; i++) breaker.report(vendor, one, "m", i % 5 === 4 ? "ok" : "failed")
   t.ok(breaker.claim(vendor, one, "m"))
 })
 
 t.test("a fault of our account rests the secret at once, and only that one", async t => {
-  const { breaker } = open()
   const vendor = vendorWith("one", "two")
+  const { breaker } = open(vendor)
   const [one, two] = vendor.secrets as [Secret, Secret]
   breaker.report(vendor, one, "m", "account")
   t.notOk(breaker.claim(vendor, one, "m"))
@@ -82,11 +87,11 @@ t.test("a fault of our account rests the secret at once, and only that one", asy
 })
 
 t.test("a rate limit rests a secret for the time that the vendor names, when there is another", async t => {
-  const { clock, breaker } = open()
   const alone = vendorWith("only")
+  const vendor = { ...vendorWith("one", "two"), name: "w" }
+  const { clock, breaker } = open(alone, vendor)
   breaker.report(alone, alone.secrets[0] as Secret, "m", "rate_limited", 9_000)
   t.ok(breaker.claim(alone, alone.secrets[0] as Secret, "m"), "a single secret stays in use")
-  const vendor = { ...vendorWith("one", "two"), name: "w" }
   const [one] = vendor.secrets as [Secret]
   breaker.report(vendor, one, "m", "rate_limited", 9_000)
   t.notOk(breaker.claim(vendor, one, "m"))
@@ -95,8 +100,8 @@ t.test("a rate limit rests a secret for the time that the vendor names, when the
 })
 
 t.test("a conversation meets the same secret first, and conversations spread over all", async t => {
-  const { breaker } = open()
   const vendor = vendorWith("one", "two", "three")
+  const { breaker } = open(vendor)
   const firsts = new Map<string, number>()
   for (let i = 0; i < 300; i++) {
     const first = breaker.order(vendor, `acme/member-${i}`)[0]?.name as string
@@ -118,8 +123,8 @@ t.test("a secret that leaves moves only its own conversations", async t => {
 })
 
 t.test("a model that fails rests alone; what concerns the secret rests all of its models", async t => {
-  const { breaker, states } = open()
   const vendor = vendorWith("one")
+  const { breaker, states } = open(vendor)
   const [one] = vendor.secrets as [Secret]
   for (let i = 0; i < 5; i++) breaker.report(vendor, one, "m", "failed")
   t.notOk(breaker.claim(vendor, one, "m"))
@@ -131,4 +136,57 @@ t.test("a model that fails rests alone; what concerns the secret rests all of it
   for (let i = 0; i < 5; i++) breaker.report(vendor, one, i % 2 === 0 ? "other" : "third", "unreachable")
   t.notOk(breaker.claim(vendor, one, "other"))
   t.notOk(breaker.claim(vendor, one, "never tried"))
+})
+
+t.test("a new value, origin or way to be called starts afresh; what is unchanged keeps its health", async t => {
+  const { breaker, states } = open()
+  const targets = [{ vendor: "v", model: "m" }]
+  const bench = (vendor: Vendor): void => {
+    breaker.keep([vendor], targets)
+    t.ok(breaker.claim(vendor, vendor.secrets[0] as Secret, "m"))
+    breaker.report(vendor, vendor.secrets[0] as Secret, "m", "account")
+    t.equal(breaker.restMs(vendor, "m"), 30_000)
+    t.equal(states.at(-1), 2)
+  }
+  bench(vendorOf([secret("key", "old")]))
+  bench(vendorOf([secret("key", "new")]))
+  bench(vendorOf([secret("key", "new")], { origin: "https://w.example" }))
+  bench(vendorOf([secret("key", "new")], { origin: "https://w.example", options: { api_path: "" } }))
+  const same = vendorOf([secret("key", "new")], { origin: "https://w.example", options: { api_path: "" } })
+  breaker.keep([same], targets)
+  t.notOk(breaker.claim(same, same.secrets[0] as Secret, "m"), "a reload is no reason to try again")
+  t.equal(states.at(-1), 2)
+  breaker.keep([], [])
+  t.equal(states.at(-1), 0, "what is no more does not rest")
+})
+
+t.test("what a call tells of a credential that was replaced is not told of the new one", async t => {
+  const before = vendorOf([secret("key", "old")])
+  const after = vendorOf([secret("key", "new")])
+  const { breaker, states } = open(before)
+  t.ok(breaker.claim(before, before.secrets[0] as Secret, "m"))
+  breaker.keep([after], [])
+  breaker.report(before, before.secrets[0] as Secret, "m", "account")
+  t.notOk(breaker.claim(before, before.secrets[0] as Secret, "m"), "its own calls are told")
+  t.ok(breaker.claim(after, after.secrets[0] as Secret, "m"))
+  t.notOk(states.includes(2))
+})
+
+t.test("what a call that outlives a reload tells of an unchanged credential counts", async t => {
+  const [before, after] = [vendorWith("key"), vendorWith("key")]
+  const { breaker } = open(before)
+  breaker.keep([after], [])
+  breaker.report(before, before.secrets[0] as Secret, "m", "account")
+  t.notOk(breaker.claim(after, after.secrets[0] as Secret, "m"))
+})
+
+t.test("a model that left the catalog while it rested is shown no more; the others stay as they are", async t => {
+  const vendor = vendorWith("one")
+  const [one] = vendor.secrets as [Secret]
+  const { breaker, states } = open(vendor)
+  for (let i = 0; i < 5; i++) breaker.report(vendor, one, "wrong name", "failed")
+  breaker.keep([vendor], [{ vendor: "v", model: "wrong name" }])
+  t.same(states, [0, 2])
+  breaker.keep([vendor], [{ vendor: "v", model: "right name" }])
+  t.same(states, [0, 2, 0])
 })

@@ -71,14 +71,18 @@ const open = async (t: Test, { granted = 1_000, before }: Before = {}) => {
   const { faults, store } = faulty(real)
   const metrics = createMetrics({ defaults: false })
   const lines: string[] = []
-  const write = (_: object, message: string) => void lines.push(message)
+  const fields: object[] = []
+  const write = (these: object, message: string) => {
+    lines.push(message)
+    fields.push(these)
+  }
   const log: Log = { debug: () => {}, info: write, warn: write, error: write }
   await before?.(real, clock)
   const ledger = createLedger({ store, clock, log, metrics: metrics.forPlugin("ledger"), holdLifeMs: life })
   await real.accounts.grant("g", alice, granted, "gift")
   t.teardown(async () => {
     faults.clear()
-    const stopped = ledger.stop()
+    const stopped = ledger.stop(60_000)
     await clock.advance(60_000)
     await stopped
     for await (const finding of checkLedger(real)) t.fail(finding.message)
@@ -88,7 +92,7 @@ const open = async (t: Test, { granted = 1_000, before }: Before = {}) => {
     const line = (await metrics.render()).split("\n").find(text => text.startsWith(`tollgate_${name} `))
     return Number(line?.split(" ").at(-1) ?? 0)
   }
-  return { clock, ledger, faults, lines, metric, store: real }
+  return { clock, ledger, faults, lines, fields, metric, store: real }
 }
 
 t.test("a hold is settled by real usage, with key, price digest and usage in its row", async t => {
@@ -177,7 +181,7 @@ t.test("stopping waits for what is not durable yet", async t => {
   await clock.advance(3_000)
   await released
   let stopped = false
-  const stop = ledger.stop().then(() => {
+  const stop = ledger.stop(60_000).then(() => {
     stopped = true
   })
   await clock.advance(10_000)
@@ -186,6 +190,57 @@ t.test("stopping waits for what is not durable yet", async t => {
   await clock.advance(5_100)
   await stop
   t.match(await ledger.balance(alice), { available: 1_000, held: 0 })
+})
+
+t.test("stopping tells that it waits, then what was never confirmed, each with its id, member and micros", async t => {
+  const { ledger, faults, clock, lines, fields } = await open(t)
+  const charged = await ledger.hold(holdOf("charged", 400))
+  const released = await ledger.hold(holdOf("released", 300))
+  faults.set("hold", "after")
+  faults.set("settle", "before")
+  faults.set("release", "before")
+  const doubtful = t.rejects(ledger.hold(holdOf("doubtful", 200)))
+  const ends = [charged.settle(priced(150), bill), released.release(), doubtful]
+  await clock.advance(3_000)
+  await Promise.all(ends)
+  let left: number | undefined
+  const stopping = ledger.stop(7_000).then(count => {
+    left = count
+  })
+  await clock.advance(900)
+  t.same(lines, [])
+  await clock.advance(100)
+  t.same(lines, ["waiting for the store, which has not taken these yet"])
+  t.match(fields, [{ charges: 1, releases: 2 }])
+  await clock.advance(5_999)
+  t.equal(left, undefined)
+  await clock.advance(1)
+  await stopping
+  t.equal(left, 3)
+  t.same(fields.slice(1), [
+    { id: "charged", ...alice, micros: 150 },
+    { id: "released", ...alice, micros: 300 },
+    { id: "doubtful", ...alice, micros: 200 },
+  ])
+  t.match(lines.slice(1), [/has not confirmed a charge/, /has not confirmed a release/, /has not confirmed a release/])
+  faults.clear()
+  await clock.advance(60_000)
+  t.match(await ledger.balance(alice), { held: 900, spent: 0 }, "and nothing is tried any more")
+})
+
+t.test("stopping tries at once what would have been tried later, and tells nothing when that goes well", async t => {
+  const { ledger, faults, clock, lines } = await open(t)
+  const hold = await ledger.hold(holdOf("a", 400))
+  faults.set("settle", "before")
+  const settled = hold.settle(priced(150), bill)
+  await clock.advance(30_100)
+  await settled
+  faults.clear()
+  const stopping = ledger.stop(7_000)
+  await clock.advance(200)
+  t.equal(await stopping, 0)
+  t.same(lines, [])
+  t.match(await ledger.balance(alice), { held: 0, spent: 150 })
 })
 
 t.test("a hold whose answer was lost is given back, and its call fails with 503", async t => {

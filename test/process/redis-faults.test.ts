@@ -1,7 +1,7 @@
 import t, { type Test } from "tap"
 import { type RedisServer, startRedis } from "../fixtures/redis.ts"
 import { until } from "../fixtures/until.ts"
-import { type GatewayProcess, memberKey, type Site } from "./gateway-process.ts"
+import { type GatewayProcess, memberKey, type Site, type Tree } from "./gateway-process.ts"
 import { call, chat, closed, credits, ledgerFindings, redisStore, right, serve, siteOf } from "./serve.ts"
 
 interface Opened {
@@ -11,9 +11,9 @@ interface Opened {
   readonly check: () => Promise<unknown>
 }
 
-const open = async (t: Test, started = true): Promise<Opened> => {
+const open = async (t: Test, started = true, change: Tree = {}): Promise<Opened> => {
   const redis = await startRedis(t, { started })
-  const site = siteOf(t, redisStore())
+  const site = siteOf(t, { ...redisStore(), ...change })
   const env = { REDIS_URL: redis.url }
   const gateway = await serve(t, site, { env })
   return { redis, site, gateway, check: () => ledgerFindings(site, env) }
@@ -128,3 +128,28 @@ t.test("a key revoked before the restart stays revoked", async t => {
   }
   await until(refused)
 })
+
+t.test(
+  "told to end while Redis is away, a gateway ends, with 1, and tells the charge that it could not write",
+  async t => {
+    const { redis, gateway } = await open(t, true, { shutdown: "1s" })
+    const answer = await fetch(`${gateway.url}/chat/completions/`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${memberKey(1)}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "gpt", stream: true, messages: [{ role: "user", content: "Count to 40" }] }),
+    })
+    await redis.kill()
+    t.match(await answer.text(), /data: \[DONE\]/)
+    gateway.signal("SIGTERM")
+    await until(() => gateway.child.exitCode !== null)
+    t.equal(await gateway.ended, 1)
+    t.match(gateway.lines.join("\n"), /"charges":1,"releases":0,.*waiting for the store/)
+    const told = gateway.complaints.find(line => line.includes("has not confirmed a charge")) ?? "{}"
+    const { id, organisation, member, micros } = JSON.parse(told)
+    t.same(
+      { id, organisation, member },
+      { id: answer.headers.get("x-request-id"), organisation: "acme", member: "alice" },
+    )
+    t.ok(micros > 0, `${micros} micros`)
+  },
+)

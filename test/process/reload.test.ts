@@ -3,7 +3,14 @@ import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import t, { type Test } from "tap"
 import { until } from "../fixtures/until.ts"
-import { type GatewayProcess, processCatalog, processGateway, type Site, type Tree } from "./gateway-process.ts"
+import {
+  type GatewayProcess,
+  processCatalog,
+  processGateway,
+  type Site,
+  type Tree,
+  vendorsAt,
+} from "./gateway-process.ts"
 import { call, chat, countBy, ledgerFindings, right, serve, siteOf } from "./serve.ts"
 
 /** Signals the process and resolves with what it says became of it. */
@@ -162,4 +169,28 @@ t.test("a call that began before a reload ends at the price that it was quoted",
   t.match(await reload(gateway), /reloaded/)
   t.match(await answer.text(), /\[DONE\]/)
   t.equal(await spent(), 2 * whole.micros)
+})
+
+t.test("a file that only a refused configuration names is watched: mended, or made, it serves", async t => {
+  const withSecrets = (secret: object): Tree => {
+    const vendors = Object.entries(vendorsAt("https://vendor.example") as Record<string, Tree>)
+    return Object.fromEntries(vendors.map(([name, vendor]) => [name, { ...vendor, secrets: [secret] }]))
+  }
+  const outside = { sandbox: false, watch: true, bootstrap: undefined, vendors: withSecrets({ env: "VENDOR_KEY" }) }
+  const site = siteOf(t, outside)
+  const gateway = await serve(t, site, { env: { VENDOR_KEY: "any" } })
+  const next = async (outcome: string, act: () => void): Promise<void> => {
+    const count = async () => Number(await metric(gateway, `tollgate_config_reloads_total{outcome="${outcome}"}`))
+    const before = await count()
+    act()
+    await until(async () => (await count()) > before)
+  }
+  const put = (name: string, text: string): void => writeFileSync(join(site.folder, name), text)
+  const other = { ...outside, catalog: "./other.yaml" }
+  put("other.yaml", JSON.stringify(pricedAt({ input: "a lot" })))
+  await next("refused", () => site.write({ gateway: processGateway(other) }))
+  await next("applied", () => put("other.yaml", JSON.stringify(processCatalog)))
+  const named = { ...other, vendors: withSecrets({ file: "./vendor-key" }) }
+  await next("refused", () => site.write({ gateway: processGateway(named) }))
+  await next("applied", () => put("vendor-key", "any"))
 })
