@@ -1,6 +1,7 @@
 /** Runs the gateway until it is told to stop. */
 import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
+import { flushCompileCache } from "node:module"
 import type { Config } from "../catalog/load.ts"
 import { type Gateway, startGateway } from "../gateway.ts"
 import { type Answer, CliError, type Command, type Input } from "./command.ts"
@@ -9,6 +10,12 @@ import { giveBackMemory } from "./trim.ts"
 
 /** When nothing of the start is referred to any more. */
 const settledMs = 300
+
+/** What was compiled is written down for the next start now, not at the end: a process may be killed. */
+const settle = (): void => {
+  giveBackMemory()
+  flushCompileCache()
+}
 
 export const serveCommands: readonly Command[] = [
   {
@@ -26,7 +33,7 @@ async function serve(input: Input): Promise<Answer> {
   const starting = startGateway({ file: input.file, env: input.terminal.env, overrides: overridesOf(input) })
   const ended = untilEnd(starting)
   const gateway = await starting
-  setTimeout(giveBackMemory, settledMs).unref()
+  setTimeout(settle, settledMs).unref()
   const ready: Ready = {
     url: gateway.url + gateway.config.basePath,
     ops: gateway.opsUrl,
