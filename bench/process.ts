@@ -25,7 +25,9 @@ export const run = (command: string, words: readonly string[], options: RunOptio
   const { env = {}, output, cwd } = options
   const stdio: StdioOptions = ["ignore", output ?? "ignore", "inherit"]
   const child = spawn(command, words, { stdio, env: { ...process.env, ...env }, ...(cwd === undefined ? {} : { cwd }) })
-  process.once("exit", () => child.kill("SIGKILL"))
+  const kill = (): void => void child.kill("SIGKILL")
+  process.once("exit", kill)
+  child.once("exit", () => process.off("exit", kill))
   return { pid: child.pid!, stop: () => stop(child) }
 }
 

@@ -46,11 +46,15 @@ const lineOf = (row: Row, measured: Measured): string => {
   return `| ${cells.join(" | ")} |`
 }
 
-const measure = async (row: Row, stage: ReturnType<typeof openStage>): Promise<Measured> => {
+/** Each row has processes of its own: none measures what another left behind in a heap. */
+const measure = async (row: Row): Promise<Measured> => {
+  const stage = openStage()
   try {
     return await row.measure(stage, { seconds: Number(values.seconds), peers: values.peers })
   } catch (error) {
     return { unit: "", compare: "alone", note: `failed: ${(error as Error).message.split("\r\n")[0]}` }
+  } finally {
+    await stage.close()
   }
 }
 
@@ -60,29 +64,24 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 
-const stage = openStage()
-try {
-  const [processor] = cpus()
-  if (!values.json) {
-    console.log(`${cpus().length} x ${processor?.model}, Node ${process.version}, ${new Date().toISOString()}\n`)
-    console.log("| work | gateway | against | result | reach | |\n|---|---|---|---|---|---|")
-  }
-  for (const row of rows.filter(row => values.only?.includes(row.name) ?? true)) {
-    const measured = await measure(row, stage)
-    const { name, reach, best } = row
-    console.log(
-      values.json
-        ? JSON.stringify({
-            name,
-            reach,
-            best,
-            ...measured,
-            result: resultOf(measured),
-            verdict: verdictOf(row, measured),
-          })
-        : lineOf(row, measured),
-    )
-  }
-} finally {
-  await stage.close()
+const [processor] = cpus()
+if (!values.json) {
+  console.log(`${cpus().length} x ${processor?.model}, Node ${process.version}, ${new Date().toISOString()}\n`)
+  console.log("| work | gateway | against | result | reach | |\n|---|---|---|---|---|---|")
+}
+for (const row of rows.filter(row => values.only?.includes(row.name) ?? true)) {
+  const measured = await measure(row)
+  const { name, reach, best } = row
+  console.log(
+    values.json
+      ? JSON.stringify({
+          name,
+          reach,
+          best,
+          ...measured,
+          result: resultOf(measured),
+          verdict: verdictOf(row, measured),
+        })
+      : lineOf(row, measured),
+  )
 }
