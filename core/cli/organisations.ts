@@ -120,14 +120,17 @@ const modelName = (catalog: Catalog, name: string): string => {
 
 const head = ["organisation", "name", "gateway", "models", "overlay"]
 
-const row = (one: Organisation, { overlays }: Catalog): readonly string[] => [
+const overlayText = ({ overlay }: Organisation, { overlays }: Catalog): string => {
+  if (overlay === undefined) return "none"
+  return overlays.includes(overlay) ? overlay : `${overlay} (not in the catalog: no prices)`
+}
+
+const row = (one: Organisation, catalog: Catalog): readonly string[] => [
   one.name,
   one.title,
   one.gateway ? "on" : "off",
   one.models === "all" ? ["all", ...one.disabled.map(name => `-${name}`)].join(" ") : one.models.join(" ") || "none",
-  one.overlay === undefined || overlays.includes(one.overlay)
-    ? (one.overlay ?? "none")
-    : `${one.overlay} (not in the catalog: no prices)`,
+  overlayText(one, catalog),
 ]
 
 const shown = (organisation: Organisation, catalog: Catalog): Answer => ({

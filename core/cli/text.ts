@@ -1,5 +1,6 @@
 /** Tables, amounts and names as people read and write them. */
 import { creditsJson } from "../catalog/credits.ts"
+import { written } from "../observe/clean.ts"
 import { microsPerCredit } from "../offer.ts"
 import type { Balance } from "../state/store.ts"
 import { CliError } from "./command.ts"
@@ -8,8 +9,7 @@ import { CliError } from "./command.ts"
 const controls = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]/gu
 
 /** One line that steers no terminal, whatever somebody put in it: controls are written out, as `\u001b`. */
-export const visible = (text: string): string =>
-  text.replace(controls, control => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`)
+export const visible = (text: string): string => text.replace(controls, written)
 
 const isNumber = (cell: string): boolean => /^-?\d[\d.]*$/.test(cell)
 

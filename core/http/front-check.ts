@@ -30,6 +30,8 @@ const refusals = {
   coded: refusal("unsupported_media_type", "Content-Encoding is not supported. Send the body as it is."),
 }
 
+export const unknownMethod = refusals.method
+
 /** `undefined` = fine. Allocates nothing then. */
 export const frontCheck = (request: IncomingMessage): GatewayError | undefined => {
   const { httpVersion } = request

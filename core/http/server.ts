@@ -14,7 +14,7 @@ import type { Dialect } from "../adapter.ts"
 import { GatewayError } from "../errors.ts"
 import { Roster } from "../kit/roster.ts"
 import { type CallContext, GatewayCall } from "./call.ts"
-import { frontCheck } from "./front-check.ts"
+import { frontCheck, unknownMethod } from "./front-check.ts"
 import { plain } from "./plain.ts"
 import {
   answersFirst,
@@ -107,7 +107,7 @@ class Listener implements PublicServer {
       if (isFree(request, socket)) this.#beginUpgrade(request, socket, head)
     })
     server.on("connect", (request, socket) => {
-      if (isFree(request, socket)) this.#strayOn(socket, noTunnels(), request)
+      if (isFree(request, socket)) this.#strayOn(socket, unknownMethod, request)
     })
     server.on("clientError", (error, socket) => {
       if (!isBehindLast(error)) this.#strayOn(socket, parserError(error), undefined)
@@ -227,8 +227,6 @@ const pathOf = ({ url = "/" }: IncomingMessage): string => {
 }
 
 const notFound = (): GatewayError => new GatewayError("not_found", "Not found")
-
-const noTunnels = (): GatewayError => new GatewayError("not_implemented", "This method is not implemented.")
 
 const unknownExpectation = (): GatewayError =>
   new GatewayError("expectation_failed", "Only Expect: 100-continue is understood.")

@@ -23,7 +23,8 @@ const userOfUrl = /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@?#"]*@/gi
 const cleanNames = new Set<string>()
 const namesMax = 1_000
 
-const written = (control: string): string => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`
+/** As JSON writes a control: `\u001b`. */
+export const written = (control: string): string => `\\u${control.charCodeAt(0).toString(16).padStart(4, "0")}`
 
 /** The beginning of a text that is longer, and how long it was. */
 export const cut = (text: string, most: number): string =>

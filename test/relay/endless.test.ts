@@ -1,15 +1,11 @@
 /** One event without end: relayed as it comes, read by nobody, counted once, and no memory kept of it. */
 
 import { request } from "node:http"
-import { setFlagsFromString } from "node:v8"
-import { runInNewContext } from "node:vm"
 import t from "tap"
 import { testKey } from "../../core/testing.ts"
+import { keptBytes } from "../fixtures/kept.ts"
 import { chunked, type Handler, headOf, lastChunk } from "../fixtures/vendor.ts"
 import { openRelay, sample, wires } from "../fixtures/wires.ts"
-
-setFlagsFromString("--expose-gc")
-const collect = runInNewContext("gc") as () => void
 
 const megabyte = 1024 * 1024
 const total = 512 * megabyte
@@ -28,14 +24,6 @@ const drained = (url: string, body: string): Promise<number> =>
     sent.end(body)
   })
 
-/** Bytes that something still holds: resident memory would count the garbage of three programs too. */
-const kept = (): number => {
-  collect()
-  collect() // buffers are swept beside the program: the second collection waits for the sweep of the first
-  const { heapUsed, arrayBuffers } = process.memoryUsage()
-  return heapUsed + arrayBuffers
-}
-
 t.test("512 MB in one event", async t => {
   const content = Buffer.alloc(megabyte, "x")
   const piece = chunked(content)
@@ -46,12 +34,12 @@ t.test("512 MB in one event", async t => {
     await send(chunked(first))
     for (let sent = 0; sent < total; sent += megabyte) {
       await send(piece)
-      if (sent % (64 * megabyte) === 0) highest = Math.max(highest, kept())
+      if (sent % (64 * megabyte) === 0) highest = Math.max(highest, keptBytes())
     }
     await send(lastChunk)
   }
   const relay = await openRelay(t, handler)
-  const before = kept()
+  const before = keptBytes()
   const bytes = await drained(relay.url + wires.messages.path(true), JSON.stringify(wires.messages.request(true)))
   t.equal(bytes, total + first.length)
   // Vendor, gateway and client share this process: what all three keep stays far below one event.
