@@ -4,6 +4,7 @@ import type { Config } from "./catalog/load.ts"
 import type { Generation, ProcessParts } from "./generation.ts"
 import { createBreaker } from "./http/breaker.ts"
 import { createDrains, type Drains } from "./http/drains.ts"
+import { keepTick } from "./http/ticks.ts"
 import { createUpstream } from "./http/upstream.ts"
 import { type AnyPlugin, loadSandbox } from "./loader.ts"
 import { createLedger } from "./money/ledger.ts"
@@ -45,6 +46,7 @@ export interface Process {
 const wheelMs = 100
 
 export const openProcess = async (config: Config, options: ProcessOptions): Promise<Process> => {
+  void keepTick()
   const clock = options.clock ?? systemClock
   const log = options.log ?? createLog({ level: "info" })
   const random = options.random ?? Math.random
