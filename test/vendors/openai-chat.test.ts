@@ -74,6 +74,16 @@ t.test("a vendor may know the limit by one name only; a model's own rule wins", 
   t.same(sent({ max_tokens: 9 }, { options, rules }), { max_completion_tokens: 9 })
 })
 
+t.test("what a host refuses, and an answer can do without, is left out; nothing else is", async t => {
+  const options = { leave_out: ["stream_options", "user"] }
+  const fields = { stream: true, stream_options: { include_obfuscation: false }, user: "u", seed: 4 }
+  t.same(sent(fields, { options }), { stream: true, seed: 4 })
+  t.same(embeddings.request({ input: "a", user: "u" }, context({ options })).body, { input: "a", model: "vendor-name" })
+  const calls = { tools: [], parallel_tool_calls: false }
+  t.same(sent(calls, { options: { leave_out: ["parallel_tool_calls"] } }), { tools: [] }, "bug 20")
+  t.same(sent(calls, { options }), calls)
+})
+
 t.test("instructions have the role that every vendor of the wire knows, unless the vendor has both", async t => {
   const messages = ["developer", "system", "user"].map(role => ({ role, content: "a" }))
   const roles = (options: Record<string, unknown>) => {

@@ -10,6 +10,7 @@ import {
 } from "../../../core/index.ts"
 import { answerIn, apiPath } from "../common/answers.ts"
 import { record, text } from "../common/json.ts"
+import { withoutLeftOut } from "./left-out.ts"
 
 export const chatSpoke: ChatSpoke = {
   api: "chat",
@@ -30,7 +31,7 @@ const vendorRequest = (request: ChatRequest, { target, rules, vendor }: ChatCont
   // Usage is always asked for; the endpoint takes the chunk out again that the client did not want.
   if (request.stream === true) body.stream_options = { ...record(request.stream_options), include_usage: true }
   else delete body.stream_options
-  return body
+  return withoutLeftOut(body, vendor)
 }
 
 /** OpenAI's newer word for instructions. Most vendors of its wire know the older one only, and OpenAI takes both. */
