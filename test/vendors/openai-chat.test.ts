@@ -129,3 +129,24 @@ t.test("an answer that is no completion is the vendor's fault", async t => {
     t.throws(() => embeddings.whole(Buffer.from(body), {}, context()), { code: "upstream_unreadable" }, body)
   }
 })
+
+t.test("an error inside a 200 is the vendor's fault by its own word; beside a part of an answer it passes", async t => {
+  const whole = (answer: object) => chat.whole(Buffer.from(JSON.stringify(answer)), context(), undefined)
+  const silent = [{ index: 0, message: { role: "assistant", content: "" }, finish_reason: "error" }]
+  const error = { message: "the words", code: 429 }
+  for (const choices of [undefined, [], silent]) {
+    const expected = { code: "upstream_rate_limited", headers: { "retry-after": "1" } }
+    t.throws(() => whole({ choices, error }), expected)
+  }
+  t.throws(() => whole({ error: { message: "the words", code: "content_filter" } }), {
+    code: "content_policy_violation",
+    message: "the words",
+    reason: "content_filter",
+  })
+  t.throws(() => whole({ choices: null, base_resp: { status_code: 1008, status_msg: "no money" } }), {
+    code: "upstream_account",
+  })
+  const part = [{ index: 0, message: { role: "assistant", content: "Hel" }, finish_reason: "error" }]
+  t.match(whole({ choices: part, error }), { choices: part, error })
+  t.match(whole({ choices: part, error: null, base_resp: { status_code: 0 } }), { choices: part })
+})

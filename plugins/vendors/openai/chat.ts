@@ -9,7 +9,10 @@ import {
   unreadable,
 } from "../../../core/index.ts"
 import { answerIn, apiPath } from "../common/answers.ts"
+import { faultError } from "../common/faults.ts"
 import { record, text } from "../common/json.ts"
+import { saidBytes } from "./chat-meter.ts"
+import { eventFault, tellsError } from "./faults.ts"
 import { withoutLeftOut } from "./left-out.ts"
 
 export const chatSpoke: ChatSpoke = {
@@ -48,8 +51,10 @@ const renameLimit = (body: Record<string, unknown>, name: string | undefined): v
   if (isSet(limit)) body[name] = limit
 }
 
+/** An error beside nothing that was said is no answer; beside a part of one it is the client's to read. */
 const answerOf = (body: Buffer): Record<string, unknown> => {
   const answer = answerIn(body)
+  if (tellsError(answer) && saidBytes(answer) === 0) throw faultError(eventFault(answer))
   if (!Array.isArray(answer.choices)) throw unreadable()
   return answer
 }
