@@ -80,15 +80,23 @@ const toldBy = (answer: unknown): Told => {
   const inner = root.error ?? record(root.response).error ?? record(root.x_groq).error ?? baseResponse(root)
   const error = typeof inner === "string" ? { message: inner } : record(inner ?? root)
   const code = error.code ?? root.code
+  const problem = problemOf(root)
   return {
-    message: text(error.message) ?? text(error.detail) ?? detailOf(root.detail) ?? text(root.message),
+    message: text(error.message) ?? text(error.detail) ?? detailOf(root.detail) ?? text(root.message) ?? problem.msg,
     type: text(error.type) ?? text(error.status),
     code: text(code),
-    param: text(error.param),
+    param: text(error.param) ?? problem.param,
     status: typeof code === "number" ? code : undefined,
   }
 }
 
-/** FastAPI servers: a text, or a list of `{loc, msg}`. */
-const detailOf = (detail: unknown): string | undefined =>
-  text(detail) ?? text(record(list(detail)[0]).msg) ?? text(record(detail).message)
+const detailOf = (detail: unknown): string | undefined => text(detail) ?? text(record(detail).message)
+
+/** The first of the `{loc, msg}` that FastAPI servers write; Mistral wraps the list once more. */
+const problemOf = ({ detail, message }: Json) => {
+  const [first] = [detail, record(message).detail, message].flatMap(list)
+  const { loc, msg } = record(first)
+  // Before the field's own path stands where it was found: the body.
+  const path = list(loc).slice(1).join(".")
+  return { msg: text(msg), param: path === "" ? undefined : path }
+}
