@@ -14,7 +14,7 @@ import type {
   Rate,
   Usage,
 } from "../offer.ts"
-import { buckets, microsPerCredit } from "../offer.ts"
+import { buckets, inputBuckets, microsPerCredit } from "../offer.ts"
 import { add, commonMultiple, fraction, multiply, roundHalfUp, roundUp } from "./exact.ts"
 
 /** Where a bucket without a line of its own is priced; any other bucket costs nothing and is reported. */
@@ -195,9 +195,8 @@ const boundOf = (card: PriceCard, sheet: Sheet, input: PriceInput): PriceBound =
 
 const matching = (sheets: readonly Sheet[], input: PriceInput): Sheet => {
   if (sheets.length === 1) return sheets[0]!
-  const { usage } = input
-  const prompt =
-    positive(usage.input) + positive(usage.cache_read) + positive(usage.cache_write_5m) + positive(usage.cache_write_1h)
+  // Vendors mean all tokens of the prompt, spoken ones too.
+  const prompt = inputBuckets.reduce((sum, bucket) => sum + positive(input.usage[bucket]), 0)
   return sheets.find(sheet => sheet.condition !== undefined && holds(sheet.condition, prompt, input)) ?? sheets[0]!
 }
 

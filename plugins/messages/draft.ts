@@ -12,7 +12,6 @@ import {
   exactJson,
   failedMidway,
   faultCodes,
-  type GatewayError,
   type Host,
   hubDraft,
   isBlank,
@@ -88,6 +87,8 @@ const draftOf = (request: ChatRequest, way: Way): Draft => {
   }
 }
 
+const errorKey = Buffer.from('"error"')
+
 /** Some vendors tell no reason to finish, only that they did. */
 const ended: ChatAnswer = { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }
 
@@ -99,8 +100,8 @@ const parsedChunks = (adapter: Adapter, api: string): ChatStream => {
       if (isBlank(event.data)) return []
       if (isDone(event.data)) return isFinished ? [] : [ended]
       const chunk: unknown = JSON.parse(event.data.toString())
+      if (event.data.includes(errorKey)) checkFault(adapter, api, event)
       if (!isObject(chunk)) return []
-      if (isObject(chunk.error)) throw faultOf(adapter, api, event)
       isFinished ||= text(record(list(chunk.choices)[0]).finish_reason) !== undefined
       return [chunk]
     },
@@ -108,8 +109,8 @@ const parsedChunks = (adapter: Adapter, api: string): ChatStream => {
   }
 }
 
-const faultOf = (adapter: Adapter, api: string, event: StreamEvent): GatewayError => {
+/** Where an error stands in a chunk the adapter knows. */
+const checkFault = (adapter: Adapter, api: string, event: StreamEvent): void => {
   const sign = adapter.apis[api]?.sign(event)
-  const code = sign?.sign === "fault" ? faultCodes[sign.fault.kind] : "upstream_unavailable"
-  return failedMidway(code)
+  if (sign?.sign === "fault") throw failedMidway(faultCodes[sign.fault.kind])
 }

@@ -57,6 +57,7 @@ when:
   t.equal(of({ input: 200_000 }), 200_000_000, "the bound itself is the lower rate")
   t.equal(of({ input: 200_001 }), 400_002_000)
   t.equal(of({ input: 100_000, cache_read: 100_001 }), 200_000_000 + 10_000_100, "the prompt counts cached tokens")
+  t.equal(of({ input: 100_000, audio_input: 100_001 }), 2 * 200_001_000, "and spoken ones")
   t.equal(of({ input: 1, cache_write_5m: 100_000, cache_write_1h: 100_000 }), 400_002_000)
   t.equal(of({ input: 200_001, output: 1 }, "priority"), 800_004_000 + 9000)
   t.equal(of({ input: 100, output: 10 }, "priority"), 2 * (100_000 + 50_000))

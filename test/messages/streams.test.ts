@@ -48,6 +48,25 @@ t.test("an event without data is nothing", async t => {
   t.equal(last?.type, "message_stop")
 })
 
+t.test("an error that a vendor wraps ends the answer as one, and is charged by nothing but reported usage", async t => {
+  const failed = JSON.stringify({ id: "c", choices: [], x_groq: { id: "r", error: "over capacity" } })
+  const midway = await streamOf(t, chunk({ content: "Hi" }), failed, "[DONE]")
+  t.match(midway.last, { type: "error" })
+  t.match(await midway.product.balance(), { spent: 0, held: 0 })
+})
+
+t.test("refused prompts do not make a vendor look broken to everyone else", async t => {
+  const product = await openProduct(t)
+  const error = { message: "Input data may contain inappropriate content.", code: "data_inspection_failed" }
+  product.vendor.answer = (_, response) => events(response, JSON.stringify({ error }))
+  for (let call = 0; call < 12; call += 1) {
+    const answer = await product.call("/chat/completions", { ...request, stream: true })
+    t.equal(answer.status, 400)
+    t.match(await answer.json(), { error: { type: "content_policy_violation", message: error.message } })
+  }
+  t.equal(product.vendor.received.length, 12, "each was asked once")
+})
+
 const tokensOf = (told: Told | undefined) => told?.usage as { input_tokens: number; output_tokens: number }
 
 t.test("a vendor that tells no usage: the client is told what the call is charged as", async t => {

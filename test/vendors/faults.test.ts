@@ -139,6 +139,13 @@ t.test("a client's fault keeps the vendor's words, in any envelope", async t => 
       { detail: [{ loc: ["body"], msg: "Field required", type: "missing" }] },
       { kind: "invalid", message: "Field required" },
     ],
+    [
+      openai,
+      422,
+      { object: "error", message: { detail: [{ loc: ["body", "messages", 0, "name"], msg: "Extra" }] }, code: null },
+      { kind: "invalid", message: "Extra", param: "messages.0.name" },
+    ],
+    [openai, 422, { message: [{ loc: ["body", "seed"], msg: "Extra" }], code: 3001 }, { param: "seed" }],
     [openai, 400, { detail: "a detail" }, { kind: "invalid", message: "a detail" }],
     [openai, 404, { id: "1", message: "model 'x' not found" }, { kind: "not_found", message: "model 'x' not found" }],
     [openai, 400, { error: { message: "no such model", code: "model_not_found" } }, { kind: "not_found", status: 400 }],

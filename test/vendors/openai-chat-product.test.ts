@@ -1,4 +1,4 @@
-/** The official OpenAI client in front of a model that wants its reasoning back, through the whole gateway. */
+/** Vendors of the OpenAI wire with wishes of their own, through the whole gateway: reasoning back, fields left out. */
 import OpenAI from "openai"
 import t, { type Test } from "tap"
 import { testKey } from "../../core/testing.ts"
@@ -132,4 +132,40 @@ t.test("an answer without reasoning, without a tool or with a reasoning that is 
     const { messages } = product.vendor.received.at(-1)!.json() as Sent
     t.equal(messages[1]?.reasoning_content, undefined)
   }
+})
+
+/** As a host with a closed schema does it. */
+const forbidden = (name: string) => ({
+  object: "error",
+  message: { detail: [{ type: "extra_forbidden", loc: ["body", name], msg: "Extra inputs are not permitted" }] },
+  type: "invalid_request_error",
+  code: null,
+})
+
+t.test("a host that refuses to be asked for usage is not asked, and its streams are billed all the same", async t => {
+  const options = { leave_out: ["stream_options", "user"] }
+  const product = await openProduct(t, { catalog })
+  const vendors = {
+    openai: { origin: product.vendor.origin, secrets: [{ env: "VENDOR_KEY", name: "first" }], options },
+  }
+  const strict = await openProduct(t, { catalog, gateway: { vendors } })
+  product.vendor.answer = ({ json: sent }, response) => {
+    const extra = ["stream_options", "user"].find(name => name in sent())
+    if (extra !== undefined) return json(response, 422, forbidden(extra))
+    response.writeHead(200, { "content-type": "text/event-stream" })
+    const last = { ...chunk({ content: "Hello" }, { finish_reason: "stop" }), usage }
+    response.end(`data: ${JSON.stringify(last)}\n\ndata: [DONE]\n\n`)
+  }
+  const asked = { model: "plain", messages: [question], stream: true, max_tokens: 9 }
+  const ask = async ({ url }: typeof strict, path: string, more: object) => {
+    const headers = { authorization: `Bearer ${testKey}`, "content-type": "application/json" }
+    const body = JSON.stringify({ ...asked, ...more })
+    const answer = await fetch(`${url}${path}`, { method: "POST", headers, body })
+    return [answer.status, (await answer.text()).includes("Hello")]
+  }
+  t.same(await ask(product, "/chat/completions/", {}), [400, false], "the vendor is as strict as it seems")
+  const before = await strict.available()
+  t.same(await ask(strict, "/chat/completions/", { user: "u", stream_options: { include_usage: true } }), [200, true])
+  t.same(await ask(strict, "/anthropic/v1/messages/", { metadata: { user_id: "u" } }), [200, true])
+  t.equal(before - (await strict.available()), 2 * (10 * 1_000 + 20 * 2_000))
 })

@@ -74,6 +74,16 @@ t.test("a vendor may know the limit by one name only; a model's own rule wins", 
   t.same(sent({ max_tokens: 9 }, { options, rules }), { max_completion_tokens: 9 })
 })
 
+t.test("what a host refuses, and an answer can do without, is left out; nothing else is", async t => {
+  const options = { leave_out: ["stream_options", "user"] }
+  const fields = { stream: true, stream_options: { include_obfuscation: false }, user: "u", seed: 4 }
+  t.same(sent(fields, { options }), { stream: true, seed: 4 })
+  t.same(embeddings.request({ input: "a", user: "u" }, context({ options })).body, { input: "a", model: "vendor-name" })
+  const calls = { tools: [], parallel_tool_calls: false }
+  t.same(sent(calls, { options: { leave_out: ["parallel_tool_calls"] } }), { tools: [] }, "bug 20")
+  t.same(sent(calls, { options }), calls)
+})
+
 t.test("instructions have the role that every vendor of the wire knows, unless the vendor has both", async t => {
   const messages = ["developer", "system", "user"].map(role => ({ role, content: "a" }))
   const roles = (options: Record<string, unknown>) => {
@@ -118,4 +128,25 @@ t.test("an answer that is no completion is the vendor's fault", async t => {
     t.throws(() => chat.whole(Buffer.from(body), context(), undefined), { code: "upstream_unreadable" }, body)
     t.throws(() => embeddings.whole(Buffer.from(body), {}, context()), { code: "upstream_unreadable" }, body)
   }
+})
+
+t.test("an error inside a 200 is the vendor's fault by its own word; beside a part of an answer it passes", async t => {
+  const whole = (answer: object) => chat.whole(Buffer.from(JSON.stringify(answer)), context(), undefined)
+  const silent = [{ index: 0, message: { role: "assistant", content: "" }, finish_reason: "error" }]
+  const error = { message: "the words", code: 429 }
+  for (const choices of [undefined, [], silent]) {
+    const expected = { code: "upstream_rate_limited", headers: { "retry-after": "1" } }
+    t.throws(() => whole({ choices, error }), expected)
+  }
+  t.throws(() => whole({ error: { message: "the words", code: "content_filter" } }), {
+    code: "content_policy_violation",
+    message: "the words",
+    reason: "content_filter",
+  })
+  t.throws(() => whole({ choices: null, base_resp: { status_code: 1008, status_msg: "no money" } }), {
+    code: "upstream_account",
+  })
+  const part = [{ index: 0, message: { role: "assistant", content: "Hel" }, finish_reason: "error" }]
+  t.match(whole({ choices: part, error }), { choices: part, error })
+  t.match(whole({ choices: part, error: null, base_resp: { status_code: 0 } }), { choices: part })
 })

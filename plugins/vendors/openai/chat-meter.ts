@@ -3,7 +3,7 @@
 import type { EventSign, StreamEvent, Usage, UsageReader, UsageReport } from "../../../core/index.ts"
 import { isEmpty, Surprises } from "../common/counts.ts"
 import { isDone, type Json, list, parse, record, text, textBytes } from "../common/json.ts"
-import { eventFault } from "./faults.ts"
+import { eventFault, tellsError } from "./faults.ts"
 import { tokensOf } from "./usage.ts"
 
 export class ChatMeter implements UsageReader {
@@ -36,7 +36,7 @@ export class ChatMeter implements UsageReader {
     const parsed = parse(data)
     if (parsed === undefined) this.#surprises.note("bad_json")
     const chunk = record(parsed)
-    for (const choice of list(chunk.choices)) this.#outputBytes += choiceBytes(record(choice))
+    this.#outputBytes += saidBytes(chunk)
     this.#serviceTier = text(chunk.service_tier) ?? this.#serviceTier
     // Groq wraps its usage a second time; nearly every other chunk has none.
     const usage = chunk.usage ?? record(chunk.x_groq).usage
@@ -48,6 +48,10 @@ export class ChatMeter implements UsageReader {
     if (usage !== undefined && !(isEmpty(usage) && this.#usage !== undefined)) this.#usage = usage
   }
 }
+
+/** UTF-8 bytes of all that an answer, or a chunk of one, says. */
+export const saidBytes = ({ choices }: Json): number =>
+  list(choices).reduce<number>((bytes, choice) => bytes + choiceBytes(record(choice)), 0)
 
 /** A stream's `delta` comes before a `message`: Perplexity sends both, the second one cumulative. */
 const choiceBytes = (choice: Json): number =>
@@ -71,7 +75,7 @@ const toolBytes = (call: Json): number =>
 export const chatSign = (event: StreamEvent): EventSign => {
   const parsed = isDone(event.data) ? undefined : parse(event.data)
   const chunk = record(Array.isArray(parsed) ? parsed[0] : parsed)
-  if (chunk.error !== undefined && chunk.error !== null) return { sign: "fault", fault: eventFault(chunk) }
+  if (tellsError(chunk)) return { sign: "fault", fault: eventFault(chunk) }
   if (chunk !== parsed) return { sign: "content" }
   const isContent = list(chunk.choices).some(choice => hasContent(record(choice)))
   return { sign: isContent || (chunk.usage !== undefined && chunk.usage !== null) ? "content" : "neutral" }

@@ -9,7 +9,11 @@ import {
   unreadable,
 } from "../../../core/index.ts"
 import { answerIn, apiPath } from "../common/answers.ts"
+import { faultError } from "../common/faults.ts"
 import { record, text } from "../common/json.ts"
+import { saidBytes } from "./chat-meter.ts"
+import { eventFault, tellsError } from "./faults.ts"
+import { withoutLeftOut } from "./left-out.ts"
 
 export const chatSpoke: ChatSpoke = {
   api: "chat",
@@ -30,7 +34,7 @@ const vendorRequest = (request: ChatRequest, { target, rules, vendor }: ChatCont
   // Usage is always asked for; the endpoint takes the chunk out again that the client did not want.
   if (request.stream === true) body.stream_options = { ...record(request.stream_options), include_usage: true }
   else delete body.stream_options
-  return body
+  return withoutLeftOut(body, vendor)
 }
 
 /** OpenAI's newer word for instructions. Most vendors of its wire know the older one only, and OpenAI takes both. */
@@ -47,8 +51,10 @@ const renameLimit = (body: Record<string, unknown>, name: string | undefined): v
   if (isSet(limit)) body[name] = limit
 }
 
+/** An error beside nothing that was said is no answer; beside a part of one it is the client's to read. */
 const answerOf = (body: Buffer): Record<string, unknown> => {
   const answer = answerIn(body)
+  if (tellsError(answer) && saidBytes(answer) === 0) throw faultError(eventFault(answer))
   if (!Array.isArray(answer.choices)) throw unreadable()
   return answer
 }

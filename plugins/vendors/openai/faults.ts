@@ -1,59 +1,9 @@
 /** What errors mean on the OpenAI wires: envelopes of OpenAI itself and of the many vendors that speak like it. */
 
-import type { Fault } from "../../../core/index.ts"
+import { type Fault, isSet } from "../../../core/index.ts"
 import { type AnswerHeaders, type FaultWord, faultOf, kindOf, retryAfterMs } from "../common/faults.ts"
 import { type Json, list, parse, record, text } from "../common/json.ts"
-
-/** Words of `error.code` and `error.type`, and the status that the vendor documents for them. */
-const words: Readonly<Record<string, FaultWord>> = {
-  invalid_api_key: ["account", 401],
-  authentication_error: ["account", 401],
-  account_deactivated: ["account", 401],
-  permission_error: ["account", 403],
-  unsupported_country_region_territory: ["account", 403],
-  insufficient_quota: ["account", 429],
-  credit_balance_exhausted: ["account", 429],
-  billing_hard_limit_reached: ["account", 400],
-  billing_not_active: ["account", 429],
-  exceeded_current_quota_error: ["account", 429],
-  Arrearage: ["account", 400],
-  content_policy_violation: ["content_policy", 400],
-  content_filter: ["content_policy", 400],
-  moderation_blocked: ["content_policy", 400],
-  image_content_policy_violation: ["content_policy", 400],
-  bio_policy: ["content_policy", 400],
-  misalignment_policy_violation: ["content_policy", 400],
-  model_not_found: ["not_found", 404],
-  not_found_error: ["not_found", 404],
-  previous_response_not_found: ["not_found", 404],
-  context_length_exceeded: ["invalid", 400],
-  invalid_prompt: ["invalid", 400],
-  invalid_image: ["invalid", 400],
-  invalid_image_format: ["invalid", 400],
-  invalid_base64_image: ["invalid", 400],
-  invalid_image_url: ["invalid", 400],
-  invalid_image_mode: ["invalid", 400],
-  image_too_large: ["invalid", 400],
-  image_too_small: ["invalid", 400],
-  image_parse_error: ["invalid", 400],
-  image_file_too_large: ["invalid", 400],
-  image_file_not_found: ["invalid", 400],
-  unsupported_image_media_type: ["invalid", 400],
-  empty_image_file: ["invalid", 400],
-  failed_to_download_image: ["invalid", 400],
-  data_residency_mismatch: ["account", 400],
-  invalid_request_error: ["invalid", 400],
-  rate_limit_exceeded: ["rate_limited", 429],
-  rate_limit_error: ["rate_limited", 429],
-  requests: ["rate_limited", 429],
-  tokens: ["rate_limited", 429],
-  vector_store_timeout: ["timeout", 504],
-  slow_down: ["overloaded", 503],
-  server_is_overloaded: ["overloaded", 503],
-  service_unavailable_error: ["overloaded", 503],
-  overloaded_error: ["overloaded", 529],
-  server_error: ["server", 500],
-}
+import { faultWord } from "./fault-words.ts"
 
 /**
  * Some vendors of this wire tell a bad key of ours only in the text of a 400. Only its first words count: further on a
@@ -85,6 +35,20 @@ export const fault = (status: number, body: Buffer, headers: AnswerHeaders): Fau
   })
 }
 
+/**
+ * Does an answer, or a chunk of one, inside a 200 tell an error? Some vendors wrap theirs: Groq as it wraps its usage,
+ * MiniMax in a `base_resp` that every answer has, with 0 for success.
+ */
+export const tellsError = (answer: Json): boolean =>
+  isSet(answer.error) || isSet(record(answer.x_groq).error) || baseResponse(answer) !== undefined
+
+const baseResponse = ({ base_resp }: Json): Json | undefined => {
+  const { status_code, status_msg } = record(base_resp)
+  return typeof status_code === "number" && status_code !== 0
+    ? { code: `base_resp.${status_code}`, message: status_msg }
+    : undefined
+}
+
 /** The fault of an error inside a 200: its status is that of its word, or the number that stands in its place; else 502. */
 export const eventFault = (event: Json): Fault => {
   const told = toldBy(event)
@@ -103,31 +67,36 @@ export const eventFault = (event: Json): Fault => {
 const refines = (word: Fault["kind"] | undefined, byStatus: Fault["kind"]): word is Fault["kind"] =>
   byStatus === "invalid" && (word === "content_policy" || word === "not_found")
 
-const wordOf = ({ code, type }: Told): FaultWord | undefined => lookUp(code) ?? lookUp(type)
-
-const lookUp = (word: string | undefined): FaultWord | undefined =>
-  word !== undefined && Object.hasOwn(words, word) ? words[word] : undefined
+const wordOf = ({ code, type }: Told): FaultWord | undefined => faultWord(code) ?? faultWord(type)
 
 const byNumber = (status: number | undefined): FaultWord | undefined =>
   status !== undefined && Number.isInteger(status) && status >= 400 && status < 600
     ? [kindOf(status), status]
     : undefined
 
-/** `{error: {...}}`, `{error: "text"}`, `[{error}]`, `{detail}`, `{message}`, `{response: {error}}`, or flat fields. */
+/** `{error: {...}}`, `{error: "text"}`, `[{error}]`, `{detail}`, `{message}`, `{response: {error}}`, other wraps, or flat. */
 const toldBy = (answer: unknown): Told => {
   const root = record(Array.isArray(answer) ? answer[0] : answer)
-  const inner = root.error ?? record(root.response).error
+  const inner = root.error ?? record(root.response).error ?? record(root.x_groq).error ?? baseResponse(root)
   const error = typeof inner === "string" ? { message: inner } : record(inner ?? root)
   const code = error.code ?? root.code
+  const problem = problemOf(root)
   return {
-    message: text(error.message) ?? text(error.detail) ?? detailOf(root.detail) ?? text(root.message),
+    message: text(error.message) ?? text(error.detail) ?? detailOf(root.detail) ?? text(root.message) ?? problem.msg,
     type: text(error.type) ?? text(error.status),
     code: text(code),
-    param: text(error.param),
+    param: text(error.param) ?? problem.param,
     status: typeof code === "number" ? code : undefined,
   }
 }
 
-/** FastAPI servers: a text, or a list of `{loc, msg}`. */
-const detailOf = (detail: unknown): string | undefined =>
-  text(detail) ?? text(record(list(detail)[0]).msg) ?? text(record(detail).message)
+const detailOf = (detail: unknown): string | undefined => text(detail) ?? text(record(detail).message)
+
+/** The first of the `{loc, msg}` that FastAPI servers write; Mistral wraps the list once more. */
+const problemOf = ({ detail, message }: Json) => {
+  const [first] = [detail, record(message).detail, message].flatMap(list)
+  const { loc, msg } = record(first)
+  // Before the field's own path stands where it was found: the body.
+  const path = list(loc).slice(1).join(".")
+  return { msg: text(msg), param: path === "" ? undefined : path }
+}

@@ -6,6 +6,7 @@ import { chatSpoke } from "./chat.ts"
 import { ChatMeter, chatSign } from "./chat-meter.ts"
 import { openaiDialect, responsesDialect } from "./dialect.ts"
 import { fault } from "./faults.ts"
+import { leaveOutOption } from "./left-out.ts"
 import {
   decisions,
   decisionsRelay,
@@ -22,7 +23,7 @@ const chat: Api = { usage: () => new ChatMeter(), sign: chatSign }
 
 const responses: Api = { usage: () => new ResponsesMeter(), sign: responsesSign }
 
-/** What hosts of this wire differ in: its path, the role of instructions, the name of the limit. */
+/** What hosts of this wire differ in: its path, the role of instructions, the name of the limit, fields they refuse. */
 const options: JsonSchema = {
   type: "object",
   additionalProperties: false,
@@ -30,6 +31,7 @@ const options: JsonSchema = {
     api_path: apiPathOption,
     developer: { type: "boolean" },
     max_tokens_as: { enum: ["max_tokens", "max_completion_tokens"] },
+    leave_out: leaveOutOption,
   },
 }
 

@@ -5,6 +5,7 @@ import { answerIn, apiPath } from "../common/answers.ts"
 import { list, record } from "../common/json.ts"
 import { rerankSpoke } from "../common/rerank.ts"
 import { wholeOnly, withUsage } from "../common/whole-meter.ts"
+import { withoutLeftOut } from "./left-out.ts"
 import { tokensOf } from "./usage.ts"
 
 export const embeddings = wholeOnly((answer, surprises) =>
@@ -15,7 +16,7 @@ export const embeddingsSpoke: EmbeddingsSpoke = {
   api: "embeddings",
   request: (request, { target, vendor }) => ({
     path: `${apiPath(vendor)}/embeddings`,
-    body: { ...request, model: target.model },
+    body: { ...withoutLeftOut(request, vendor), model: target.model },
   }),
   whole(body, _request, { model }) {
     const answer = answerIn(body)

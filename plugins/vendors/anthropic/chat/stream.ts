@@ -5,12 +5,11 @@ import {
   type ChatContext,
   type ChatStream,
   endedEarly,
-  faultCodes,
-  GatewayError,
   type StreamEvent,
   unreadable,
 } from "../../../../core/index.ts"
 import { madeCallId } from "../../common/answers.ts"
+import { faultError } from "../../common/faults.ts"
 import { type Json, parseExact, record, text } from "../../common/json.ts"
 import { eventFault } from "../faults.ts"
 import { merge } from "../usage.ts"
@@ -77,7 +76,7 @@ export class MessagesStream implements ChatStream {
       case "message_stop":
         return this.#finish()
       case "error":
-        throw faultOf(event)
+        throw faultError(eventFault(event))
       default:
         return none
     }
@@ -182,9 +181,4 @@ export class MessagesStream implements ChatStream {
     const choices = [{ index: 0, delta, logprobs: null, finish_reason: finish }]
     return this.#context.includeUsage ? { ...this.#head, choices, usage: null } : { ...this.#head, choices }
   }
-}
-
-const faultOf = (event: Json): GatewayError => {
-  const { kind, message } = eventFault(event)
-  return new GatewayError(faultCodes[kind], message)
 }

@@ -1,7 +1,8 @@
 /** A whole answer of the Messages wire as a chat completion. */
 
-import { type ChatAnswer, type ChatContext, faultCodes, GatewayError, unreadable } from "../../../../core/index.ts"
+import { type ChatAnswer, type ChatContext, unreadable } from "../../../../core/index.ts"
 import { madeCallId } from "../../common/answers.ts"
+import { faultError } from "../../common/faults.ts"
 import { type Json, list, parseExact, record, text } from "../../common/json.ts"
 import { eventFault } from "../faults.ts"
 import { chatUsage, finishReason, headOf, refusalOf, toolName } from "./answer.ts"
@@ -36,10 +37,7 @@ export const wholeAnswer = (body: Buffer, context: ChatContext, memo: ChatMemo):
 
 const messageOf = (body: Buffer): Json => {
   const message = record(parseExact(body, ["input"]))
-  if (message.type === "error") {
-    const { kind, message: told } = eventFault(message)
-    throw new GatewayError(faultCodes[kind], told)
-  }
+  if (message.type === "error") throw faultError(eventFault(message))
   if (!Array.isArray(message.content)) throw unreadable()
   return message
 }

@@ -1,6 +1,7 @@
 /** The candidates of an answer, or of one chunk, read once for both ways: what each says, calls and ends with. */
 
-import { faultCodes, GatewayError, isSet, type JsonObject, unreadable } from "../../../../core/index.ts"
+import { isSet, type JsonObject, unreadable } from "../../../../core/index.ts"
+import { faultError } from "../../common/faults.ts"
 import { list, parseExact, record, text } from "../../common/json.ts"
 import { eventFault } from "../faults.ts"
 
@@ -29,15 +30,9 @@ export const answersIn = (data: Buffer): readonly JsonObject[] => {
   const parsed = parseExact(data, ["args", "partialArgs"])
   const answers = (Array.isArray(parsed) ? parsed : [parsed]).map(record)
   const failed = answers.find(({ error }) => error !== undefined && error !== null)
-  if (failed !== undefined) throw errorOf(failed)
+  if (failed !== undefined) throw faultError(eventFault(failed))
   if (parsed === undefined) throw unreadable()
   return answers
-}
-
-const errorOf = (answer: JsonObject): GatewayError => {
-  const { kind, message, retryAfterMs } = eventFault(answer)
-  const headers = retryAfterMs === undefined ? {} : { "retry-after": String(Math.ceil(retryAfterMs / 1_000)) }
-  return new GatewayError(faultCodes[kind], message, { headers })
 }
 
 /** A blocked prompt has no candidates: it is told as one that was filtered. */
