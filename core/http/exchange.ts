@@ -10,7 +10,7 @@ import { AttemptMetrics } from "./attempt-metrics.ts"
 import type { Breaker, Verdict } from "./breaker.ts"
 import type { GatewayCall } from "./call.ts"
 import type { Drains } from "./drains.ts"
-import { errorOf, mayPass, reasonOf, verdictOf } from "./failure.ts"
+import { errorOf, mayPass, reasonOf, verdictOf, withoutSecret } from "./failure.ts"
 import type { FieldFilter } from "./fields.ts"
 import { makeOutcome } from "./outcome.ts"
 import { type Candidate, outgoing } from "./outgoing.ts"
@@ -252,8 +252,8 @@ const unescaped = (text: string): string =>
 
 /** The error of ours that stands in for a vendor's answer; `undefined` when that passes as it is. */
 const ownError = ({ failure, candidate, draft }: Failed): GatewayError | undefined => {
-  const { fault, raw } = failure
-  if (fault === undefined) return failure.error
+  const { error, fault, raw } = failure
+  if (fault === undefined) return error && withoutSecret(error, candidate.secret)
   const secret = candidate.secret.reveal()
   const leaks = secret !== "" && (fault.message.includes(secret) || (raw !== undefined && holds(raw.body, secret)))
   if (leaks) return errorOf({ ...fault, kind: "account" })

@@ -31,6 +31,11 @@ const textKeys: ReadonlySet<string> = new Set([
   "description",
   "output",
   "thinking",
+  // What seals it, and goes back with it: the vendors' own base64.
+  "signature",
+  "thoughtSignature",
+  "thought_signature",
+  "encrypted_content",
 ])
 
 export interface TypeWord {

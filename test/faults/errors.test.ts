@@ -141,6 +141,18 @@ t.test("a secret in the words of a translated stream's error is not told", async
   t.notMatch(answer.text, vendorSecret)
 })
 
+t.test("a secret in an error inside a translated 200 is not told", async t => {
+  const word = { type: "invalid_request_error", code: "invalid_prompt", status: "INVALID_ARGUMENT" }
+  for (const wire of [wires.chat, wires["chat on messages"]]) {
+    const body = JSON.stringify({ type: "error", error: { ...word, message: `refused ${vendorSecret}` } })
+    const relay = await openRelay(t, answering({ body }))
+    const answer = await ask(relay.url + wire.path(false), wire.request(false))
+    t.equal(answer.status, 502, wire.name)
+    t.notMatch(answer.text, vendorSecret, wire.name)
+    t.notMatch(JSON.stringify(relay.lines), vendorSecret, wire.name)
+  }
+})
+
 t.test("a field that no head can carry is left out, the answer is not", async t => {
   const headers = { "request-id": "日本", "anthropic-ratelimit-requests-limit": "5" }
   const relay = await openRelay(t, answering({ body: wires.messages.whole, headers }))

@@ -291,7 +291,17 @@ t.test("what only begins as a file is text, and so is what stands where text is 
   ]
   for (const data of texts) t.match(scan(JSON.stringify({ data })), { images: 0, files: 0, textBytes: data.length })
   for (const value of [long, `iVBORw0KGgo${long}`, `data:image/png;base64,${long}`, "word_".repeat(100)]) {
-    const places = [{ text: value }, { content: value }, { system: value }, { input: [value] }, [value], value]
+    const places = [
+      { text: value },
+      { content: value },
+      { system: value },
+      { input: [value] },
+      { signature: value },
+      { thoughtSignature: value },
+      { encrypted_content: value },
+      [value],
+      value,
+    ]
     for (const place of places) {
       t.match(scan(JSON.stringify(place)), { images: 0, files: 0, textBytes: value.length })
     }
