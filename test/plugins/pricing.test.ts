@@ -20,7 +20,7 @@ const model: Model = {
 const bodyOf = (textBytes: number): Body => ({
   bytes: Buffer.alloc(0),
   field: () => undefined,
-  scan: { textBytes, images: 0, files: 0, found: new Map() },
+  scan: { textBytes, images: 0, files: 0, found: new Map(), values: 1 },
   json: () => ({}),
 })
 const quoteOf = (card: string, type: Model["type"], textBytes: number) =>

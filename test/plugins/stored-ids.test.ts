@@ -4,6 +4,7 @@ import { storedIds as chat } from "../../plugins/chat/foreign.ts"
 import { storedIds as generate } from "../../plugins/generate/foreign.ts"
 import { storedIds as messages } from "../../plugins/messages/foreign.ts"
 import { storedIds as responses } from "../../plugins/responses/foreign.ts"
+import { openProduct } from "../fixtures/product.ts"
 
 type Case = readonly [what: string, request: Record<string, unknown>, field: string | undefined]
 
@@ -111,3 +112,45 @@ check("chat", chat, [
   ["a source named by an earlier answer", said({ annotations: [{ file_id: "file_1" }] }), undefined],
   ["null", { messages: [{ role: "assistant", audio: null, content: [{ file_id: null }] }] }, undefined],
 ])
+
+const file = '{"type":"document","source":{"type":"file","file_id":"file_1"}}'
+const generate1 = "/vendor-b/v1beta/models/gemini:generateContent"
+
+/** Two parsers may take different ones of what stands twice. */
+const hidden: readonly [what: string, path: string, body: string][] = [
+  ["an id behind null", "/responses/", '{"model":"gpt","input":[{"file_id":"file_1","file_id":null}]}'],
+  ["an id behind its escape", "/responses/", '{"model":"gpt","input":[{"file_id":"file_1","file\\u005fid":null}]}'],
+  ["a prompt behind null", "/responses/", '{"model":"gpt","prompt":{"id":"pmpt_1"},"prompt":null}'],
+  ["a whole input", "/responses/", '{"model":"gpt","input":[{"file_id":"file_1"}],"input":"hi"}'],
+  [
+    "a type",
+    "/responses/",
+    '{"model":"gpt","input":[{"type":"item_reference","type":"message","role":"user","id":"rs_1"}]}',
+  ],
+  [
+    "whole messages",
+    "/vendor-a/v1/messages/",
+    `{"model":"claude","max_tokens":9,"messages":[{"role":"user","content":[${file}]}],"messages":[]}`,
+  ],
+  ["a cache behind nothing", generate1, '{"contents":[],"cachedContent":"c/1","cachedContent":""}'],
+  ["whole contents", generate1, '{"contents":[{"parts":[{"fileData":{"fileUri":"files/1"}}]}],"contents":[]}'],
+]
+
+t.test("what a repeated key may hide is not relayed", async t => {
+  const product = await openProduct(t)
+  for (const [what, path, body] of hidden) {
+    await t.test(what, async t => {
+      const answer = await product.call(path, body)
+      t.equal(answer.status, 400)
+      t.match(await answer.json(), { detail: "The request body repeats a key" })
+    })
+  }
+  t.same(product.vendor.received, [])
+})
+
+t.test("a request that names nothing may repeat what nobody reads", async t => {
+  const product = await openProduct(t)
+  const body = '{"model":"gpt","input":"hi","metadata":{"a":"1","a":"2"}}'
+  t.equal((await product.call("/responses/", body)).status, 200)
+  t.equal(product.vendor.received[0]?.text, body.replace('"gpt"', '"vendor-model"'))
+})
