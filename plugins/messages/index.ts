@@ -87,15 +87,18 @@ export default {
   },
 } satisfies Plugin
 
-const demand = (body: Body): Demand => {
+const demand = (body: Body, call: Call): Demand => {
   const maxOutput = body.field("max_tokens")
-  const tier = body.field("speed") === "fast" ? "fast" : body.field("service_tier")
+  // A model of another family is not told the tier: what no vendor is asked for is not charged.
+  const tier = call.get("model").model.family === family ? tierIn(body) : undefined
   return {
     stream: body.field("stream") === true,
     ...(typeof maxOutput === "number" ? { maxOutput } : {}),
     ...(typeof tier === "string" ? { serviceTier: tier } : {}),
   }
 }
+
+const tierIn = (body: Body): unknown => (body.field("speed") === "fast" ? "fast" : body.field("service_tier"))
 
 /** The family's own models are relayed; others that are offered here go through the hub. */
 const answer = async (host: Host, call: Call) => {
