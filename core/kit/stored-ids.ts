@@ -5,6 +5,7 @@
 
 import { GatewayError } from "../errors.ts"
 import type { Body, Call, Host, Route } from "../plugin.ts"
+import { text } from "./read.ts"
 import { type JsonObject, valuesIn } from "./walk.ts"
 
 export interface StoredIds {
@@ -22,6 +23,12 @@ export const sharesIds = (host: Pick<Host, "catalog">, call: Pick<Call, "get">):
 
 /** The host of a URL as hosts are compared: a dot at its end names the same one. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/\.+$/, "")
+
+/** Some vendors give uploads a scheme of their own (`ms://file-1`). */
+export const isUploadUrl = (value: unknown): boolean => {
+  const scheme = /^\s*([a-z][a-z0-9+.-]*):/i.exec(text(value) ?? "")?.[1]
+  return scheme !== undefined && !["https", "http", "data"].includes(scheme.toLowerCase())
+}
 
 /** @throws GatewayError `invalid_request` (400): the request names something stored at the vendor, or may hide that it does */
 export const refuseStoredIds = (

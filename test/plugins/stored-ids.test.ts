@@ -1,10 +1,11 @@
 import t from "tap"
 import type { StoredIds } from "../../core/index.ts"
 import { storedIds as chat } from "../../plugins/chat/foreign.ts"
+import { storedIds as decisions } from "../../plugins/decisions/foreign.ts"
 import { storedIds as generate } from "../../plugins/generate/foreign.ts"
-import { storedIds as messages } from "../../plugins/messages/foreign.ts"
+import { storedIds as messages, uploads } from "../../plugins/messages/foreign.ts"
 import { storedIds as responses } from "../../plugins/responses/foreign.ts"
-import { openProduct } from "../fixtures/product.ts"
+import { openProduct, productCatalog } from "../fixtures/product.ts"
 
 type Case = readonly [what: string, request: Record<string, unknown>, field: string | undefined]
 
@@ -71,6 +72,31 @@ check("messages", messages, [
   ["an image in the request itself", block({ type: "image", source: { type: "base64", data: "" } }), undefined],
 ])
 
+const photo = (url: unknown) => block({ type: "image", source: { type: "url", url } })
+
+check("messages for models of other families", uploads, [
+  ["an upload by a scheme of the vendor's own", photo("ms://file_1"), "source.url"],
+  [
+    "an upload that a tool shows",
+    block({ type: "tool_result", content: photo("MS://f").messages[0]?.content }),
+    "source.url",
+  ],
+  ["a public image", photo("https://example.com/a.png"), undefined],
+  [
+    "an argument called url",
+    block({ type: "tool_use", input: { type: "image", source: { url: "ms://f" } } }),
+    undefined,
+  ],
+])
+
+check("decisions", decisions, [
+  ["an uploaded image", part({ type: "input_image", file_id: "file_1" }), "file_id"],
+  ["an uploaded file", part({ type: "input_file", file_id: "file_1" }), "file_id"],
+  ["an upload by a scheme of the vendor's own", part({ type: "input_image", image_url: "ms://file_1" }), "image_url"],
+  ["a public image", part({ type: "input_image", image_url: "https://example.com/a.png" }), undefined],
+  ["a state that speaks of files", { state: { file_id: "mine", image_url: "ms://mine" } }, undefined],
+])
+
 const fileUri = (uri: unknown) => ({ contents: [{ parts: [{ fileData: { fileUri: uri } }] }] })
 
 check("generate", generate, [
@@ -115,6 +141,27 @@ check("chat", chat, [
 
 const file = '{"type":"document","source":{"type":"file","file_id":"file_1"}}'
 const generate1 = "/vendor-b/v1beta/models/gemini:generateContent"
+
+t.test("uploads at a scheme of the vendor's own are refused wherever an image may stand", async t => {
+  const { gpt } = productCatalog.models
+  const judge = { ...gpt, type: "guard", capabilities: ["chat"] }
+  const product = await openProduct(t, { catalog: { models: { gpt: { ...gpt, messages: true }, judge } } })
+  const url = "ms://file_1"
+  const image = { type: "image_url", image_url: { url } }
+  const questions = [{ type: "predicate", instructions: "?" }]
+  const cases: readonly (readonly [path: string, body: object])[] = [
+    ["/chat/completions/", { model: "gpt", ...said(image) }],
+    ["/vendor-a/v1/messages/", { model: "gpt", max_tokens: 9, ...photo(url) }],
+    ["/decisions/", { model: "gpt", questions, ...part({ type: "input_image", image_url: url }) }],
+    ["/guard/", { model: "judge", input: [image] }],
+  ]
+  for (const [path, body] of cases) {
+    const answer = await product.call(path, body)
+    t.equal(answer.status, 400, path)
+    t.match(await answer.json(), { detail: / names something stored at the vendor/ }, path)
+  }
+  t.same(product.vendor.received, [])
+})
 
 /** Two parsers may take different ones of what stands twice. */
 const hidden: readonly [what: string, path: string, body: string][] = [
