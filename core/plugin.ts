@@ -113,6 +113,8 @@ export interface BodyScan {
   readonly files: number
   /** How often each key of `route.finds` occurs with a non-null value. */
   readonly found: ReadonlyMap<string, number>
+  /** Values at any depth, the root too, as they are written: those of a repeated key all count. */
+  readonly values: number
 }
 
 /** The whole request body, in one buffer. Never changed by anyone. */

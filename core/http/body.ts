@@ -271,7 +271,7 @@ export const bodyOf = (bytes: Buffer, options: ScanOptions): ScannedBody => {
 export const rawBody = (bytes: Buffer): ScannedBody =>
   new ScannedBody(
     bytes,
-    { root: "other", fields: new Map(), textBytes: 0, images: 0, files: 0, found: new Map() },
+    { root: "other", fields: new Map(), textBytes: 0, images: 0, files: 0, found: new Map(), values: 0 },
     new Set(),
   )
 

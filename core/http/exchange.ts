@@ -10,7 +10,7 @@ import { AttemptMetrics } from "./attempt-metrics.ts"
 import type { Breaker, Verdict } from "./breaker.ts"
 import type { GatewayCall } from "./call.ts"
 import type { Drains } from "./drains.ts"
-import { errorOf, mayPass, reasonOf, verdictOf, withoutSecret } from "./failure.ts"
+import { errorOf, holds, mayPass, reasonOf, verdictOf, withoutSecret } from "./failure.ts"
 import type { FieldFilter } from "./fields.ts"
 import { makeOutcome } from "./outcome.ts"
 import { type Candidate, outgoing } from "./outgoing.ts"
@@ -238,17 +238,6 @@ export class Exchange {
     })
   }
 }
-
-/** Also where its slashes or letters are written as escapes: the client's parser would read them back. */
-const holds = (body: Buffer, secret: string): boolean => {
-  if (body.includes(secret)) return true
-  return body.includes("\\") && unescaped(body.toString("latin1")).includes(secret)
-}
-
-const unescaped = (text: string): string =>
-  text
-    .replace(/\\u([0-9a-f]{4})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
-    .replaceAll("\\/", "/")
 
 /** The error of ours that stands in for a vendor's answer; `undefined` when that passes as it is. */
 const ownError = ({ failure, candidate, draft }: Failed): GatewayError | undefined => {

@@ -107,3 +107,14 @@ export const withoutSecret = (error: GatewayError, secret: Secret): GatewayError
   if (text === "" || !error.message.includes(text)) return error
   return failedMidway("upstream_account")
 }
+
+/** Does a body tell the secret? Also where its slashes or letters are written as escapes: the client's parser would read them back. */
+export const holds = (body: Buffer, secret: string): boolean => {
+  if (body.includes(secret)) return true
+  return body.includes("\\") && unescaped(body.toString("latin1")).includes(secret)
+}
+
+const unescaped = (text: string): string =>
+  text
+    .replace(/\\u([0-9a-f]{4})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+    .replaceAll("\\/", "/")

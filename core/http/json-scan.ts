@@ -92,6 +92,7 @@ class Scan {
       images: Math.max(this.#words.image, this.#blobs.image),
       files: Math.max(this.#words.file, this.#blobs.file),
       found: this.#found ?? nothingFound,
+      values: this.#values,
     }
   }
 

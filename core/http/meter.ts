@@ -18,7 +18,7 @@ export class Meter {
   sign: "content" | { readonly fault: Fault; readonly data: Buffer } | undefined
   events = 0
   /** An error event that came after content. */
-  #fault: Fault | undefined
+  late: { readonly fault: Fault; readonly data: Buffer } | undefined
   /** Some of it was too large, or in no form that we know. */
   #unread = false
   #ended = false
@@ -83,7 +83,7 @@ export class Meter {
 
   /** An error event: what came before it, if anything, is all that there is. */
   get fault(): Fault | undefined {
-    return typeof this.sign === "object" ? this.sign.fault : this.#fault
+    return typeof this.sign === "object" ? this.sign.fault : this.late?.fault
   }
 
   /** Bytes at the end of all that came that belong to an unfinished event: no client can use them yet. */
@@ -145,7 +145,7 @@ export class Meter {
 
   #judgeLate(event: StreamEvent): void {
     const sign = this.#api.sign(event)
-    if (sign.sign === "fault") this.#fault = sign.fault
+    if (sign.sign === "fault") this.late ??= { fault: sign.fault, data: Buffer.from(event.data) }
   }
 }
 

@@ -7,7 +7,8 @@ import type { StreamEvent } from "../adapter.ts"
 import type { GatewayError } from "../errors.ts"
 import type { Answer } from "./answer.ts"
 import type { AttemptRun } from "./attempt.ts"
-import { errorOf } from "./failure.ts"
+import { errorOf, holds } from "./failure.ts"
+import type { Meter } from "./meter.ts"
 
 /** How far a stream is looked into before its head is sent. */
 const peek = { events: 8, bytes: 64 * 1024, ms: 10_000 }
@@ -15,6 +16,8 @@ const peek = { events: 8, bytes: 64 * 1024, ms: 10_000 }
 const silenceMs = 15_000
 /** A relayed event waits for its last byte, up to so many: after half an event no error could be told. */
 const eventHeldMax = 256 * 1024
+
+type LateFault = NonNullable<Meter["late"]>
 
 export class StreamAnswer implements Answer {
   sent = false
@@ -168,12 +171,29 @@ export class StreamAnswer implements Answer {
       this.deadline = clock.now() + silenceMs
       this.#write(this.#takeOut())
     } else {
-      const { rest } = this.#run.meter
+      const { late, rest } = this.#run.meter
+      if (late !== undefined && this.#isOurs(late)) return this.#withhold(chunk, late)
       const waits = this.#run.keepsCoding || rest > eventHeldMax ? 0 : rest
       if (waits === 0 && this.#heldBytes === 0) return this.#write(chunk)
       this.#hold(chunk)
       this.#release(this.#heldBytes - waits)
     }
+  }
+
+  /** A fault of our account, or one that repeats our secret: nobody's business after content either. */
+  #isOurs({ fault, data }: LateFault): boolean {
+    const secret = this.#run.parts.secret.reveal()
+    return fault.kind === "account" || (secret !== "" && holds(data, secret))
+  }
+
+  /** The gateway's own words take the place of the event. */
+  #withhold(chunk: Buffer, { fault, data }: LateFault): void {
+    this.#hold(chunk)
+    const bytes = this.#run.keepsCoding ? empty : Buffer.concat(this.#held)
+    this.#release(this.#run.meter.framing === "sse" ? eventStart(bytes, data) : elementEnd(bytes, data))
+    this.#held = []
+    this.#heldBytes = 0
+    void this.#run.broken(errorOf({ ...fault, kind: "account" }))
   }
 
   #hold(chunk: Buffer): void {
@@ -210,3 +230,22 @@ export class StreamAnswer implements Answer {
 }
 
 const empty = Buffer.alloc(0)
+
+/** Where the lines of the event with this data begin. */
+const eventStart = (bytes: Buffer, data: Buffer): number => {
+  const lineFeed = data.indexOf("\n")
+  const at = bytes.indexOf(lineFeed === -1 ? data : data.subarray(0, lineFeed))
+  const ends = at === -1 ? [] : ["\n\n", "\r\n\r\n", "\r\r"].map(blank => endOf(blank, bytes.subarray(0, at)))
+  return Math.max(0, ...ends)
+}
+
+const endOf = (blank: string, bytes: Buffer): number => {
+  const at = bytes.lastIndexOf(blank)
+  return at === -1 ? 0 : at + blank.length
+}
+
+/** Where the element before the one with this data ends: the error brings a comma of its own. */
+const elementEnd = (bytes: Buffer, data: Buffer): number => {
+  const before = bytes.toString("latin1", 0, Math.max(0, bytes.indexOf(data))).trimEnd()
+  return before.endsWith(",") ? before.length - 1 : before.length
+}

@@ -4,8 +4,9 @@
  */
 
 import { GatewayError } from "../errors.ts"
-import type { Body, Call, Host } from "../plugin.ts"
-import type { JsonObject } from "./walk.ts"
+import type { Body, Call, Host, Route } from "../plugin.ts"
+import { text } from "./read.ts"
+import { type JsonObject, valuesIn } from "./walk.ts"
 
 export interface StoredIds {
   /** Keys whose presence anywhere asks for a closer look: the route's `finds`. */
@@ -23,7 +24,13 @@ export const sharesIds = (host: Pick<Host, "catalog">, call: Pick<Call, "get">):
 /** The host of a URL as hosts are compared: a dot at its end names the same one. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/\.+$/, "")
 
-/** @throws GatewayError `invalid_request` (400): the request names something stored at the vendor */
+/** Some vendors give uploads a scheme of their own (`ms://file-1`). */
+export const isUploadUrl = (value: unknown): boolean => {
+  const scheme = /^\s*([a-z][a-z0-9+.-]*):/i.exec(text(value) ?? "")?.[1]
+  return scheme !== undefined && !["https", "http", "data"].includes(scheme.toLowerCase())
+}
+
+/** @throws GatewayError `invalid_request` (400): the request names something stored at the vendor, or may hide that it does */
 export const refuseStoredIds = (
   host: Pick<Host, "catalog">,
   call: Call,
@@ -32,11 +39,22 @@ export const refuseStoredIds = (
 ): void => {
   if (!suspects.some(key => (body.scan.found.get(key) ?? 0) > 0) || sharesIds(host, call)) return
   const name = field(body.json())
-  if (name === undefined) return
+  if (name === undefined) return refuseRepeats(call.route, body)
   const reason = reasons?.[name]
   throw new GatewayError(
     "invalid_request",
     `${name} names something stored at the vendor, which the gateway does not offer`,
     { param: name, ...(reason === undefined ? {} : { reason }) },
   )
+}
+
+/**
+ * A relayed body is read by two parsers: of a key that stands twice we know the last value, the vendor may take the
+ * first. Only for requests that we look into; others relay whatever they repeat.
+ *
+ * @throws GatewayError `invalid_request` (400): a key stands twice in one of the body's objects
+ */
+const refuseRepeats = ({ accepts }: Route, body: Body): void => {
+  if (accepts?.wire === undefined || valuesIn(body.json()) === body.scan.values) return
+  throw new GatewayError("invalid_request", "The request body repeats a key")
 }

@@ -20,6 +20,19 @@ export function* objectsIn(value: unknown, skip: ReadonlySet<string>): Generator
   }
 }
 
+/** How many values there are at any depth, the root too. */
+export const valuesIn = (root: unknown): number => {
+  let values = 1
+  const open: unknown[] = [root]
+  while (open.length > 0) {
+    for (const inner of Object.values(open.pop() as object)) {
+      values += 1
+      if (isContainer(inner)) open.push(inner)
+    }
+  }
+  return values
+}
+
 const innerOf = (value: unknown, skip: ReadonlySet<string>): unknown[] => {
   if (Array.isArray(value)) return value.filter(isContainer)
   if (!isObject(value)) return []

@@ -1,6 +1,15 @@
 /** Ids of things that lie in the vendor's account: no route of the gateway stores any, so they are somebody else's. */
 
-import { isObject, isSet, type JsonObject, list, objectsIn, record, type StoredIds, text } from "../../core/index.ts"
+import {
+  isObject,
+  isSet,
+  isUploadUrl,
+  type JsonObject,
+  list,
+  objectsIn,
+  record,
+  type StoredIds,
+} from "../../core/index.ts"
 
 const ids = ["file_id", "file_ids", "vector_store_ids"]
 const addresses = ["image_url", "video_url", "file_url", "document_url"]
@@ -23,11 +32,7 @@ const foreignField = (request: JsonObject): string | undefined => {
 const isFilled = (value: unknown): boolean =>
   isSet(value) && value !== "" && !(Array.isArray(value) && value.length === 0)
 
-/** Some vendors give uploads a scheme of their own (`ms://file-1`). */
-const isUpload = (value: unknown): boolean => {
-  const scheme = /^\s*([a-z][a-z0-9+.-]*):/i.exec(text(isObject(value) ? value.url : value) ?? "")?.[1]
-  return scheme !== undefined && !["https", "http", "data"].includes(scheme.toLowerCase())
-}
+const isUpload = (value: unknown): boolean => isUploadUrl(isObject(value) ? value.url : value)
 
 const hasSound = (message: unknown): boolean => isSet(record(record(message).audio).id)
 

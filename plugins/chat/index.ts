@@ -40,20 +40,24 @@ export default {
       schema: chatSchema,
       finds: storedIds.suspects,
       parts: { types: { image_url: "image", image: "image", input_audio: "file", file: "file" } },
-      demand,
+      demand: (body, call) => demandOf(body, isToldTier(host, call)),
       handle: call => complete(host, call),
     })
   },
 } satisfies Plugin
 
-const demand = (body: Body): Demand => {
+/** Only the hub's own wire has a word for tiers; what no vendor is asked for is not charged. */
+const isToldTier = (host: Host, call: Call): boolean =>
+  call.get("plan").every(({ vendor }) => host.adapterOf(vendor).chat?.stream === undefined)
+
+const demandOf = (body: Body, toldTier: boolean): Demand => {
   const number = (name: string): number | undefined => {
     const value = body.field(name)
     return typeof value === "number" ? value : undefined
   }
   const maxOutput = number("max_completion_tokens") ?? number("max_tokens")
   const choices = number("n")
-  const tier = body.field("service_tier")
+  const tier = toldTier ? body.field("service_tier") : undefined
   return {
     stream: body.field("stream") === true,
     ...(maxOutput === undefined ? {} : { maxOutput }),

@@ -12,10 +12,12 @@ import {
   type Model,
   type Outcome,
   type Plugin,
+  refuseStoredIds,
   type Target,
 } from "../../core/index.ts"
 import { decision, type Form } from "./answer.ts"
 import { distributionsOf } from "./distribution.ts"
+import { storedIds } from "./foreign.ts"
 import { chatRequest, type Means } from "./prompt.ts"
 import { type Question, questionsOf } from "./questions.ts"
 
@@ -47,6 +49,7 @@ export default {
       charge: "usage",
       limit: "common",
       schema,
+      finds: storedIds.suspects,
       parts: { types: { input_image: "image" } },
       handle: call => decide(host, call),
     })
@@ -54,7 +57,9 @@ export default {
 } satisfies Plugin
 
 const decide = async (host: Host, call: Call): Promise<Outcome> => {
-  const request = (await call.body()).json()
+  const body = await call.body()
+  refuseStoredIds(host, call, body, storedIds)
+  const request = body.json()
   const form: Form = Array.isArray(request.questions) ? "list" : "map"
   const asked = { form, questions: questionsOf(request.questions), state: stateOf(request) }
   const { model } = call.get("model")

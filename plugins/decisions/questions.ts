@@ -35,7 +35,7 @@ export const questionsOf = (questions: unknown): readonly Question[] => {
     ? questions.map((one, index) => questionOf(one, nameOf(one, [...at, index]), [...at, index]))
     : Object.entries(questions as JsonObject).map(([name, one]) => questionOf(one, name, [...at, name]))
   if (entries.length < 1 || entries.length > most.questions) {
-    throw invalidInput(at, `Input should have 1 to ${most.questions} questions`, "too_long")
+    throw miscounted(at, entries.length, 1, `${most.questions} questions`)
   }
   return entries
 }
@@ -112,7 +112,7 @@ const optionOf = (value: string | boolean, told: unknown): Option => {
 const checked = (options: readonly Option[] | undefined, at: Place, mostOptions: number, least: number) => {
   if (options === undefined) throw invalidInput(at, "Input should be a list of options", "list_type")
   if (options.length < least || options.length > mostOptions) {
-    throw invalidInput(at, `Input should have ${least} to ${mostOptions} options`, "too_long")
+    throw miscounted(at, options.length, least, `${mostOptions} options`)
   }
   // A text and a truth value that read alike are two options.
   if (new Set(options.map(option => option.value)).size < options.length) {
@@ -120,3 +120,6 @@ const checked = (options: readonly Option[] | undefined, at: Place, mostOptions:
   }
   return options
 }
+
+const miscounted = (at: Place, count: number, least: number, most: string) =>
+  invalidInput(at, `Input should have ${least} to ${most}`, count < least ? "too_short" : "too_long")

@@ -1,6 +1,6 @@
 /** `POST /embeddings/`: the OpenAI shape for every embedding model, in both codings of vectors. */
 
-import { type Draft, GatewayError, isSet, type Plugin } from "../../core/index.ts"
+import { type Draft, GatewayError, isSet, type Plugin, record } from "../../core/index.ts"
 import { coded } from "./vectors.ts"
 
 const token = { type: "integer", minimum: 0 }
@@ -58,9 +58,8 @@ export default {
           const context = { model, target, vendor, rules: model.rules }
           const { path, body, headers } = spoke.request(request, context)
           const written = (answer: Readonly<Record<string, unknown>>) => ({
-            // A vendor that counts nothing is billed by the estimate, and that is what the client reads.
-            usage: { prompt_tokens: tokens, total_tokens: tokens },
             ...answer,
+            usage: usageOf(answer.usage, tokens),
             data: coded(answer.data as readonly unknown[], coding),
             model: model.name,
           })
@@ -78,6 +77,19 @@ export default {
     })
   },
 } satisfies Plugin
+
+/**
+ * The two counts of the OpenAI shape, whatever stands beside them. A vendor that counts nothing is billed by the estimate,
+ * and that is what the client reads.
+ */
+const usageOf = (told: unknown, estimated: number) => {
+  const usage = record(told)
+  const { prompt_tokens, input_tokens, total_tokens } = usage
+  const input = [prompt_tokens, input_tokens, total_tokens].find(isNumber) ?? estimated
+  return { ...usage, prompt_tokens: input, total_tokens: isNumber(total_tokens) ? total_tokens : input }
+}
+
+const isNumber = (value: unknown): value is number => typeof value === "number"
 
 /** Vendors count characters of texts; a token stands for as many as it has on average. */
 const charactersPerToken = 4

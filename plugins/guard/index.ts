@@ -1,6 +1,18 @@
 /** `POST /guard/`: is a text or an image harmful? In the moderation shape, with one word for all results on top. */
 
-import type { Call, ChatContext, Draft, Host, Plugin, Target } from "../../core/index.ts"
+import {
+  type Call,
+  type ChatContext,
+  type Draft,
+  type Host,
+  isUploadUrl,
+  list,
+  type Plugin,
+  record,
+  refuseStoredIds,
+  type StoredIds,
+  type Target,
+} from "../../core/index.ts"
 import { guardAnswer, guardRequest } from "./chat.ts"
 
 const part = { type: "object", required: ["type"], properties: { type: { enum: ["text", "image_url"] } } }
@@ -19,6 +31,13 @@ const schema = {
     },
   },
 } as const
+
+/** Images in the vendor's account are somebody else's. */
+const storedIds: StoredIds = {
+  suspects: ["image_url"],
+  field: ({ input }) =>
+    list(input).some(one => isUploadUrl(record(record(one).image_url).url)) ? "image_url" : undefined,
+}
 
 export default {
   name: "guard",
@@ -40,6 +59,7 @@ export default {
       charge: "usage",
       limit: "common",
       schema,
+      finds: storedIds.suspects,
       parts: { types: { image_url: "image" } },
       handle: call => judge(host, call),
     })
@@ -50,7 +70,9 @@ export default {
 const byChat = "chat"
 
 const judge = async (host: Host, call: Call) => {
-  const request = (await call.body()).json()
+  const body = await call.body()
+  refuseStoredIds(host, call, body, storedIds)
+  const request = body.json()
   const { model } = call.get("model")
   const id = `modr-${call.id.replaceAll("-", "")}`
   const shared = { model, rules: model.rules, id, created: Math.floor(host.clock.now() / 1000), includeUsage: false }

@@ -1,6 +1,6 @@
 /** Ids of things that lie in the vendor's account: no route of the gateway stores any, so they are somebody else's. */
 
-import { isObject, type JsonObject, objectsIn, record, type StoredIds } from "../../core/index.ts"
+import { isObject, isUploadUrl, type JsonObject, objectsIn, record, type StoredIds } from "../../core/index.ts"
 
 const suspects: readonly string[] = ["file_id", "container", "previous_message_id"]
 
@@ -32,3 +32,11 @@ const isForeignContainer = (container: unknown): boolean => {
 
 /** What the route refuses. A client whose thread is not found sends the whole conversation instead. */
 export const storedIds: StoredIds = { suspects, field: foreignField, reasons: { thread: "thread_not_found" } }
+
+const uploadedImage = (request: JsonObject): string | undefined => {
+  const isUploaded = ({ type, source }: JsonObject) => type === "image" && isUploadUrl(record(source).url)
+  return [...objectsIn(request, clientData)].some(isUploaded) ? "source.url" : undefined
+}
+
+/** What is refused of a request for a model of another family: ids mean nothing to its vendor, addresses may. */
+export const uploads: StoredIds = { suspects: ["url"], field: uploadedImage }

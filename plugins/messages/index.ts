@@ -13,7 +13,7 @@ import {
 } from "../../core/index.ts"
 import { countInput } from "./count.ts"
 import { translatedDraft } from "./draft.ts"
-import { storedIds } from "./foreign.ts"
+import { storedIds, uploads } from "./foreign.ts"
 import { checkValues } from "./hub/index.ts"
 import { family, messagesModels, pageOf } from "./list.ts"
 import { naming, refuseOtherModels } from "./named.ts"
@@ -25,7 +25,7 @@ const shared = { access: "key", dialect: "anthropic", limit: "common" } as const
 const reading = {
   method: "POST",
   model: "body",
-  finds: [...storedIds.suspects, ...naming],
+  finds: [...storedIds.suspects, ...uploads.suspects, ...naming],
   // Looked into on the way to the vendor: a second one would be what the vendor reads.
   reads: ["speed", "container", "thread", "diagnostics", "fallbacks", "tools"],
   parts: { types: { image: "image", document: "file" } },
@@ -87,9 +87,10 @@ export default {
   },
 } satisfies Plugin
 
-const demand = (body: Body): Demand => {
+const demand = (body: Body, call: Call): Demand => {
   const maxOutput = body.field("max_tokens")
-  const tier = body.field("speed") === "fast" ? "fast" : body.field("service_tier")
+  // A model of another family is not told the tier: what no vendor is asked for is not charged.
+  const tier = call.get("model").model.family === family ? tierIn(body) : undefined
   return {
     stream: body.field("stream") === true,
     ...(typeof maxOutput === "number" ? { maxOutput } : {}),
@@ -97,12 +98,13 @@ const demand = (body: Body): Demand => {
   }
 }
 
+const tierIn = (body: Body): unknown => (body.field("speed") === "fast" ? "fast" : body.field("service_tier"))
+
 /** The family's own models are relayed; others that are offered here go through the hub. */
 const answer = async (host: Host, call: Call) => {
-  const isOwn = call.get("model").model.family === family
-  return isOwn
-    ? relay(host, call, "messages", "/v1/messages")
-    : call.exchange(target => translatedDraft(host, call, target))
+  if (call.get("model").model.family === family) return relay(host, call, "messages", "/v1/messages")
+  refuseStoredIds(host, call, await call.body(), uploads)
+  return call.exchange(target => translatedDraft(host, call, target))
 }
 
 const relay = async (host: Host, call: Call, api: string, path: string) => {

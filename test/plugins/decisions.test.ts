@@ -316,6 +316,8 @@ t.test("questions that cannot be asked are refused with their place, before any 
     [{ ...list, questions: [{ type: "predicate", instructions: "?", name: 7 }] }, at("questions", 0, "name")],
   ]
   for (const [body, expected] of cases) t.match(await ask(body), expected, JSON.stringify(body).slice(0, 120))
+  t.match(await ask({ ...request, questions: {} }), { detail: [{ type: "too_short" }] })
+  t.match(await ask(one({ type: "choice", instructions: "?", options: [] })), { detail: [{ type: "too_short" }] })
   t.match(await ask({ ...request, model: "vectors" }), { status: 404, detail: "Model 'vectors' not found" })
   t.same(endpoints.vendor.received, [])
   t.equal(await endpoints.spent(), 0)

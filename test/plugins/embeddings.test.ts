@@ -89,10 +89,25 @@ t.test("a card by characters charges what was sent, whatever the vendor reports"
 t.test("a card by tokens charges the estimate where the vendor tells only its cost", async t => {
   const endpoints = await openEndpoints(t, { vectors: modelOf("embedding", "openai") })
   const data = [{ object: "embedding", index: 0, embedding: [1] }]
-  endpoints.vendor.answer = (_, response) =>
-    json(response, 200, { object: "list", data, usage: { cost_in_usd_ticks: 10_000_000_000 } })
-  const response = await endpoints.call("/embeddings/", { model: "vectors", input: "hello" })
-  t.equal(response.headers.get("x-credits-charged"), String(Math.ceil("vectorshello".length / 3) / 1000))
+  const cost = { cost_in_usd_ticks: 10_000_000_000 }
+  const estimate = Math.ceil("vectorshello".length / 3)
+  for (const usage of [cost, null, { prompt_tokens: null }]) {
+    endpoints.vendor.answer = (_, response) => json(response, 200, { object: "list", data, usage })
+    const response = await endpoints.call("/embeddings/", { model: "vectors", input: "hello" })
+    t.equal(response.headers.get("x-credits-charged"), String(estimate / 1000))
+    const counts = { prompt_tokens: estimate, total_tokens: estimate }
+    t.match(await response.json(), { usage: usage === cost ? { ...cost, ...counts } : counts }, "and tells it")
+  }
+})
+
+t.test("a vendor's only count is both of the client's", async t => {
+  const endpoints = await openEndpoints(t, { vectors: modelOf("embedding", "openai") })
+  const data = [{ object: "embedding", index: 0, embedding: [1] }]
+  for (const usage of [{ total_tokens: 7 }, { input_tokens: 7 }, { prompt_tokens: 7 }]) {
+    endpoints.vendor.answer = (_, response) => json(response, 200, { object: "list", data, usage })
+    const response = await endpoints.call("/embeddings/", { model: "vectors", input: "hello" })
+    t.match(await response.json(), { usage: { ...usage, prompt_tokens: 7, total_tokens: 7 } })
+  }
 })
 
 t.test("vectors survive base64 as 32-bit floats", async t => {

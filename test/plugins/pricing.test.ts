@@ -4,6 +4,7 @@ import t from "tap"
 import { type Body, type Model, price } from "../../core/index.ts"
 import { quoteFor } from "../../plugins/pricing.ts"
 import { cardFrom } from "../fixtures/catalog.ts"
+import { json, openProduct, productCatalog } from "../fixtures/product.ts"
 
 const model: Model = {
   name: "some-model",
@@ -20,7 +21,7 @@ const model: Model = {
 const bodyOf = (textBytes: number): Body => ({
   bytes: Buffer.alloc(0),
   field: () => undefined,
-  scan: { textBytes, images: 0, files: 0, found: new Map() },
+  scan: { textBytes, images: 0, files: 0, found: new Map(), values: 1 },
   json: () => ({}),
 })
 const quoteOf = (card: string, type: Model["type"], textBytes: number) =>
@@ -74,4 +75,40 @@ t.test("never more must be there than is held, and something wherever the vendor
       return least >= 1 && micros >= least
     }),
   )
+})
+
+const when = [
+  { if: { service_tier: "priority" }, times: 2 },
+  { if: { service_tier: "fast" }, times: 3 },
+]
+const tiered = (model: { readonly price: object | undefined }, more: object = {}) => ({
+  ...model,
+  ...more,
+  price: { ...model.price, when },
+})
+const { gpt, claude, gemini } = productCatalog.models
+const models = { gpt: tiered(gpt, { messages: true }), claude: tiered(claude), gemini: tiered(gemini) }
+
+t.test("a tier that the vendor does not report is charged only where the vendor was asked for it", async t => {
+  const product = await openProduct(t, { catalog: { models } })
+  const counts = { prompt_tokens: 10, completion_tokens: 20, input_tokens: 10, output_tokens: 20 }
+  const usageMetadata = { promptTokenCount: 10, candidatesTokenCount: 20 }
+  const choices = [{ index: 0, message: { role: "assistant", content: "Hello" }, finish_reason: "stop" }]
+  const candidates = [{ content: { parts: [{ text: "Hello" }] }, finishReason: "STOP" }]
+  const everyWire = { choices, content: [], usage: counts, candidates, usageMetadata }
+  product.vendor.answer = (_, response) => json(response, 200, everyWire)
+  const charged = async (path: string, model: string, more: object): Promise<number> => {
+    const messages = [{ role: "user", content: "hi" }]
+    const answer = await product.call(path, { model, messages, max_tokens: 9, ...more })
+    return Number(answer.headers.get("x-credits-charged"))
+  }
+  const [chat, native] = ["/chat/completions/", "/vendor-a/v1/messages/"]
+  const priority = { service_tier: "priority" }
+  t.equal(await charged(chat, "gpt", priority), 0.1)
+  t.equal(await charged(native, "claude", priority), 0.1)
+  t.equal(await charged(native, "claude", { speed: "fast" }), 0.15)
+  t.equal(await charged(chat, "claude", priority), 0.05, "the Messages wire is not told")
+  t.equal(await charged(chat, "gemini", priority), 0.05, "nor is the generate-content wire")
+  t.equal(await charged(native, "gpt", priority), 0.05, "nor a model of another family")
+  t.equal(await charged(native, "gpt", { speed: "fast" }), 0.05)
 })

@@ -1,9 +1,11 @@
 import t from "tap"
 import type { StoredIds } from "../../core/index.ts"
 import { storedIds as chat } from "../../plugins/chat/foreign.ts"
+import { storedIds as decisions } from "../../plugins/decisions/foreign.ts"
 import { storedIds as generate } from "../../plugins/generate/foreign.ts"
-import { storedIds as messages } from "../../plugins/messages/foreign.ts"
+import { storedIds as messages, uploads } from "../../plugins/messages/foreign.ts"
 import { storedIds as responses } from "../../plugins/responses/foreign.ts"
+import { openProduct, productCatalog } from "../fixtures/product.ts"
 
 type Case = readonly [what: string, request: Record<string, unknown>, field: string | undefined]
 
@@ -70,6 +72,31 @@ check("messages", messages, [
   ["an image in the request itself", block({ type: "image", source: { type: "base64", data: "" } }), undefined],
 ])
 
+const photo = (url: unknown) => block({ type: "image", source: { type: "url", url } })
+
+check("messages for models of other families", uploads, [
+  ["an upload by a scheme of the vendor's own", photo("ms://file_1"), "source.url"],
+  [
+    "an upload that a tool shows",
+    block({ type: "tool_result", content: photo("MS://f").messages[0]?.content }),
+    "source.url",
+  ],
+  ["a public image", photo("https://example.com/a.png"), undefined],
+  [
+    "an argument called url",
+    block({ type: "tool_use", input: { type: "image", source: { url: "ms://f" } } }),
+    undefined,
+  ],
+])
+
+check("decisions", decisions, [
+  ["an uploaded image", part({ type: "input_image", file_id: "file_1" }), "file_id"],
+  ["an uploaded file", part({ type: "input_file", file_id: "file_1" }), "file_id"],
+  ["an upload by a scheme of the vendor's own", part({ type: "input_image", image_url: "ms://file_1" }), "image_url"],
+  ["a public image", part({ type: "input_image", image_url: "https://example.com/a.png" }), undefined],
+  ["a state that speaks of files", { state: { file_id: "mine", image_url: "ms://mine" } }, undefined],
+])
+
 const fileUri = (uri: unknown) => ({ contents: [{ parts: [{ fileData: { fileUri: uri } }] }] })
 
 check("generate", generate, [
@@ -111,3 +138,66 @@ check("chat", chat, [
   ["a source named by an earlier answer", said({ annotations: [{ file_id: "file_1" }] }), undefined],
   ["null", { messages: [{ role: "assistant", audio: null, content: [{ file_id: null }] }] }, undefined],
 ])
+
+const file = '{"type":"document","source":{"type":"file","file_id":"file_1"}}'
+const generate1 = "/vendor-b/v1beta/models/gemini:generateContent"
+
+t.test("uploads at a scheme of the vendor's own are refused wherever an image may stand", async t => {
+  const { gpt } = productCatalog.models
+  const judge = { ...gpt, type: "guard", capabilities: ["chat"] }
+  const product = await openProduct(t, { catalog: { models: { gpt: { ...gpt, messages: true }, judge } } })
+  const url = "ms://file_1"
+  const image = { type: "image_url", image_url: { url } }
+  const questions = [{ type: "predicate", instructions: "?" }]
+  const cases: readonly (readonly [path: string, body: object])[] = [
+    ["/chat/completions/", { model: "gpt", ...said(image) }],
+    ["/vendor-a/v1/messages/", { model: "gpt", max_tokens: 9, ...photo(url) }],
+    ["/decisions/", { model: "gpt", questions, ...part({ type: "input_image", image_url: url }) }],
+    ["/guard/", { model: "judge", input: [image] }],
+  ]
+  for (const [path, body] of cases) {
+    const answer = await product.call(path, body)
+    t.equal(answer.status, 400, path)
+    t.match(await answer.json(), { detail: / names something stored at the vendor/ }, path)
+  }
+  t.same(product.vendor.received, [])
+})
+
+/** Two parsers may take different ones of what stands twice. */
+const hidden: readonly [what: string, path: string, body: string][] = [
+  ["an id behind null", "/responses/", '{"model":"gpt","input":[{"file_id":"file_1","file_id":null}]}'],
+  ["an id behind its escape", "/responses/", '{"model":"gpt","input":[{"file_id":"file_1","file\\u005fid":null}]}'],
+  ["a prompt behind null", "/responses/", '{"model":"gpt","prompt":{"id":"pmpt_1"},"prompt":null}'],
+  ["a whole input", "/responses/", '{"model":"gpt","input":[{"file_id":"file_1"}],"input":"hi"}'],
+  [
+    "a type",
+    "/responses/",
+    '{"model":"gpt","input":[{"type":"item_reference","type":"message","role":"user","id":"rs_1"}]}',
+  ],
+  [
+    "whole messages",
+    "/vendor-a/v1/messages/",
+    `{"model":"claude","max_tokens":9,"messages":[{"role":"user","content":[${file}]}],"messages":[]}`,
+  ],
+  ["a cache behind nothing", generate1, '{"contents":[],"cachedContent":"c/1","cachedContent":""}'],
+  ["whole contents", generate1, '{"contents":[{"parts":[{"fileData":{"fileUri":"files/1"}}]}],"contents":[]}'],
+]
+
+t.test("what a repeated key may hide is not relayed", async t => {
+  const product = await openProduct(t)
+  for (const [what, path, body] of hidden) {
+    await t.test(what, async t => {
+      const answer = await product.call(path, body)
+      t.equal(answer.status, 400)
+      t.match(await answer.json(), { detail: "The request body repeats a key" })
+    })
+  }
+  t.same(product.vendor.received, [])
+})
+
+t.test("a request that names nothing may repeat what nobody reads", async t => {
+  const product = await openProduct(t)
+  const body = '{"model":"gpt","input":"hi","metadata":{"a":"1","a":"2"}}'
+  t.equal((await product.call("/responses/", body)).status, 200)
+  t.equal(product.vendor.received[0]?.text, body.replace('"gpt"', '"vendor-model"'))
+})
