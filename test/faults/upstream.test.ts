@@ -23,6 +23,8 @@ interface Row {
   readonly reason?: string
   /** The answer was good HTTP: its connection may be used again. */
   readonly keepsSocket?: true
+  /** It is late only after its first byte. */
+  readonly begins?: true
 }
 
 const bodyOf = (wire: Wire, stream: boolean): { body: string; headers?: Record<string, string> } =>
@@ -128,6 +130,7 @@ const rows: readonly Row[] = [
     tries: [2, 1],
     label: "vendor_timeout",
     reason: "upstream_timeout",
+    begins: true,
   },
   {
     name: "sends informational answers for ever",
@@ -188,7 +191,7 @@ const check = async (t: Test, row: Row, wire: Wire, stream: boolean): Promise<vo
   const name = `${wire.name}, ${stream ? "streamed" : "whole"}`
   const origin = await row.origin?.()
   const late = row.label === "vendor_timeout" ? "150ms" : "20s"
-  const timeouts = { connect: "20s", first_byte: late, idle: late }
+  const timeouts = { connect: "20s", first_byte: row.begins === true ? "20s" : late, idle: late }
   const relay = await openRelay(t, row.handler?.(wire, stream), {
     settings: { timeouts, ...(origin === undefined ? {} : { origin }) },
   })
