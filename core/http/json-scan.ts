@@ -39,8 +39,21 @@ const valuesMax = 300_000
  *   or more than 300,000 values; `invalid_request` (400): a top-level field in `reads` is repeated, in any spelling
  */
 export const scanJson = (bytes: Buffer, options: ScanOptions): ScannedJson => {
-  if (!isUtf8(bytes)) throw broken(0, "Invalid UTF-8")
+  if (!isUtf8(bytes)) throw broken(notUtf8At(bytes), "Invalid UTF-8")
   return new Scan(bytes, vocabularyOf(options)).run()
+}
+
+const replacement = "\ufffd"
+
+/** Of the first bytes that are no UTF-8: decoding puts a character in their place, which may also be meant. */
+const notUtf8At = (bytes: Buffer): number => {
+  const text = bytes.toString()
+  let offset = 0
+  for (let from = 0, at = text.indexOf(replacement); at !== -1; from = at, at = text.indexOf(replacement, at + 1)) {
+    offset += Buffer.byteLength(text.slice(from, at))
+    if (!bytes.subarray(offset, offset + 3).equals(Buffer.from(replacement))) return offset
+  }
+  return offset
 }
 
 const objectOpen = 0x7b

@@ -200,6 +200,10 @@ t.test("bytes that are not UTF-8 are refused, in keys and in values", async t =>
     const bytes = Buffer.from(bad)
     t.equal(failure(Buffer.concat([Buffer.from('{"a":"'), bytes, Buffer.from('"}')])), "validation_failed")
     t.equal(failure(Buffer.concat([Buffer.from('{"'), bytes, Buffer.from('":1}')])), "validation_failed")
+    const before = Buffer.from('{"é\ufffd世":"\ufffd\ufffd')
+    t.throws(() => scan(Buffer.concat([before, bytes, Buffer.from('\ufffd"}')])), {
+      message: `JSON decode error: Invalid UTF-8 at byte ${before.length}`,
+    })
   }
 })
 
