@@ -267,6 +267,8 @@ export interface StreamDraft extends DraftBase {
   /** Returns the bytes for the client ("" = nothing). A throw ends the stream with the dialect's error. */
   push(event: import("./adapter.ts").StreamEvent): string | Buffer
   end(): string
+  /** Bytes that tell the usage that was counted, before those of `end()`: the vendor told none, or not all of it. */
+  counted?(usage: Usage): string
   /** Sent while the vendor is silent, so that nobody between it and the client takes the stream for dead. */
   readonly ping?: string
 }

@@ -5,6 +5,7 @@
 
 import type { StreamEvent } from "../adapter.ts"
 import type { GatewayError } from "../errors.ts"
+import type { Billed, Draft } from "../plugin.ts"
 import type { Answer } from "./answer.ts"
 import type { AttemptRun } from "./attempt.ts"
 import { errorOf, holds } from "./failure.ts"
@@ -82,7 +83,8 @@ export class StreamAnswer implements Answer {
     this.close()
     const { upstreamEnd } = this.#run
     const billed = await this.#run.bill(upstreamEnd)
-    await call.client.end(last === "" ? undefined : last)
+    const told = countedBy(draft, billed) + last
+    await call.client.end(told === "" ? undefined : told)
     this.#run.finish(billed, call.client.gone ? "abandoned" : upstreamEnd)
   }
 
@@ -230,6 +232,10 @@ export class StreamAnswer implements Answer {
 }
 
 const empty = Buffer.alloc(0)
+
+/** Who asked for the usage of a stream reads what it was billed by, also where the vendor told none. */
+const countedBy = (draft: Draft, { source, usage }: Billed): string =>
+  draft.verb === "stream" && source === "counted" && usage !== undefined ? (draft.counted?.(usage) ?? "") : ""
 
 /** Where the lines of the event with this data begin. */
 const eventStart = (bytes: Buffer, data: Buffer): number => {

@@ -2,15 +2,19 @@
 
 import {
   type Api,
+  type Bucket,
   endedEarly,
   failedMidway,
   faultCodes,
   GatewayError,
+  inputBuckets,
   isBlank,
   isDone,
   type JsonObject,
+  outputBuckets,
   record,
   type StreamEvent,
+  type Usage,
 } from "../../core/index.ts"
 import type { ReasoningLog } from "./reasoning.ts"
 
@@ -37,6 +41,9 @@ export interface ChunkOptions {
 export class ByteChunks {
   readonly #options: ChunkOptions
   #model: ModelBytes | undefined
+  /** What all chunks have in common, of the first; for the chunk of usage that the vendor may not send. */
+  #head: JsonObject | undefined
+  #toldUsage = false
   /** `[DONE]` came, or so many reasons to finish as there are choices. */
   #done = false
   #ends = 0
@@ -52,6 +59,7 @@ export class ByteChunks {
     if (type === "error" || data.includes(errorKey)) this.#check({ type, data })
     this.#ends += endsIn(data)
     this.#options.log?.chunk(data)
+    if (this.#options.includeUsage) this.#readUsage(data)
     const shown = this.#options.includeUsage ? data : withoutUsage(data)
     return shown === "" ? "" : eventOf(this.#renamed(shown))
   }
@@ -64,6 +72,20 @@ export class ByteChunks {
     if (model === undefined) return data
     if (!model.isEmpty) this.#model = model
     return renamed(data, model) ?? data
+  }
+
+  #readUsage(data: Buffer): void {
+    this.#toldUsage ||= tellsUsage(data)
+    if (this.#head !== undefined) return
+    const { id, created } = chunkIn(data)
+    this.#head = { id, object: "chat.completion.chunk", created }
+  }
+
+  /** The chunk of usage of a vendor that told none; nothing where it is not wanted, or told. */
+  counted(usage: Usage): string {
+    if (!this.#options.includeUsage || this.#toldUsage) return ""
+    const chunk = { ...this.#head, model: this.#options.model, choices: [], usage: tokensOf(usage) }
+    return eventOf(Buffer.from(JSON.stringify(chunk))).toString()
   }
 
   /** @throws GatewayError `upstream_unavailable` (502): the stream ended, the answer did not */
@@ -114,6 +136,16 @@ export const withoutUsage = (data: Buffer): Buffer | "" => {
   if (usage === undefined || !Array.isArray(chunk.choices) || chunk.choices.length > 0) return data
   const hasNews = Object.keys(chunk).some(name => !commonFields.has(name) && chunk[name] !== null)
   return hasNews ? Buffer.from(JSON.stringify(chunk)) : ""
+}
+
+/** Chunks without usage leave the key out, or say null. */
+const tellsUsage = (data: Buffer): boolean =>
+  data.includes(usageKey) && /"usage"\s*:\s*\{/.test(data.toString("latin1"))
+
+const tokensOf = (usage: Usage): JsonObject => {
+  const sum = (names: readonly Bucket[]) => names.reduce((total, name) => total + (usage[name] ?? 0), 0)
+  const [prompt_tokens, completion_tokens] = [sum(inputBuckets), sum(outputBuckets)]
+  return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens }
 }
 
 const chunkIn = (data: Buffer): JsonObject => {

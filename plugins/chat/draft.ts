@@ -60,7 +60,11 @@ const streamed = ({ adapter, spoke, request, context, memo, log }: Asked) => {
     const api = adapter.apis[spoke.api]!
     const choices = typeof request.n === "number" ? request.n : 1
     const chunks = new ByteChunks({ api, model: model.name, includeUsage, choices, log })
-    return { push: chunks.push.bind(chunks), end: chunks.end.bind(chunks) }
+    return {
+      push: chunks.push.bind(chunks),
+      counted: chunks.counted.bind(chunks),
+      end: chunks.end.bind(chunks),
+    }
   }
   const written = (chunks: readonly Readonly<Record<string, unknown>>[]): string =>
     chunks.map(chunk => `data: ${JSON.stringify({ ...chunk, model: model.name })}\n\n`).join("")

@@ -48,6 +48,21 @@ t.test("chat", async t => {
     t.match(JSON.parse(data.at(-2)!), { choices: [], usage })
   })
 
+  await t.test("tells them what they paid for where the vendor tells no usage", async t => {
+    const product = await openProduct(t)
+    const silent = chunks.slice(0, 2).map(chunk => JSON.stringify({ ...JSON.parse(chunk), usage: null }))
+    product.vendor.answer = (_, response) => events(response, ...silent)
+    const request = { model: "gpt", messages, stream: true, stream_options: { include_usage: true } }
+    const data = dataOf(await (await product.call("/chat/completions/", request)).text())
+    const [first, last] = [data[0], data.at(-2)].map(chunk => JSON.parse(chunk!))
+    const { prompt_tokens, completion_tokens, total_tokens } = last.usage
+    t.match(last, { id: first.id, created: first.created, object: first.object, model: "gpt", choices: [] })
+    t.ok(prompt_tokens > 0 && completion_tokens > 0)
+    t.equal(total_tokens, prompt_tokens + completion_tokens)
+    t.equal((await product.balance()).spent, 1_000 * prompt_tokens + 2_000 * completion_tokens)
+    t.equal(data.at(-1), "[DONE]")
+  })
+
   await t.test("names a file of the vendor's account where its operator shares them with everyone", async t => {
     const request = { model: "gpt", messages: [{ role: "user", content: [{ type: "file", file: { file_id: "f" } }] }] }
     const closed = await openProduct(t)
