@@ -2,8 +2,7 @@
 
 import { dirname, join, resolve } from "node:path"
 import type { Adapter, Dialect } from "./adapter.ts"
-import type { Config } from "./catalog/load.ts"
-import { ConfigError } from "./catalog/load.ts"
+import { type Config, ConfigError } from "./catalog/load.ts"
 import { noOptions, schemaFault, validateOptions } from "./catalog/schema.ts"
 import { isKeptForFamily, takesModel } from "./kit/takes.ts"
 import { builtInFile, builtInFolder, builtInNames, importFile, isPath } from "./loader.ts"

@@ -3,8 +3,7 @@
 import { readdir } from "node:fs/promises"
 import { dirname, extname, isAbsolute, join, resolve } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
-import type { Config, PluginLine } from "./catalog/load.ts"
-import { ConfigError, problemText } from "./catalog/load.ts"
+import { type Config, ConfigError, type PluginLine, problemText } from "./catalog/load.ts"
 import { noOptions, schemaFault, validateOptions } from "./catalog/schema.ts"
 import { packageFile } from "./packages.ts"
 import type { Host, Plugin, Teardown } from "./plugin.ts"
@@ -108,7 +107,7 @@ const loadLine = async (line: PluginLine): Promise<ReadyPlugin> => {
 /** The same checks, wherever it came from. */
 const ready = (found: unknown, line: PluginLine, from: Pick<ReadyPlugin, "source" | "foreign">): ReadyPlugin => {
   if (!isPlugin(found)) throw refusal(line, "is no plugin: its default export needs name, api and setup")
-  const { name, api } = found as { name: string; api: unknown }
+  const { name, api }: { readonly name: string; readonly api: unknown } = found
   if (api !== 1) throw refusal(line, `speaks plugin api ${String(api)}; this gateway speaks api 1`)
   if (!nameForm.test(name)) throw refusal(line, `has the name "${name}", which must match ${nameForm.source}`)
   const options = optionsOf(found, line)

@@ -1,8 +1,9 @@
 /** Which model is asked for, whether this organisation and this route may use it, and who may serve it. */
 
 import { hash } from "node:crypto"
-import type { Body, Call, Principal } from "../core/index.ts"
 import {
+  type Body,
+  type Call,
   GatewayError,
   type Host,
   invalidInput,
@@ -11,6 +12,7 @@ import {
   type Model,
   type Organisation,
   type Plugin,
+  type Principal,
   type Resolved,
   type Route,
   type Target,

@@ -7,12 +7,11 @@ import { grantOnce } from "./grant.ts"
 import { memberOf, newName, organisationOf, withStore } from "./store.ts"
 import { dateText, facts, inCredits, microsOf, table } from "./text.ts"
 
-const keyVerbs: Readonly<Record<"enable" | "disable" | "revoke", { readonly state: KeyState; readonly what: string }>> =
-  {
-    enable: { state: "valid", what: "let a disabled key in again" },
-    disable: { state: "disabled", what: "keep a key out until it is enabled" },
-    revoke: { state: "revoked", what: "end a key for ever" },
-  }
+const keyVerbs: Readonly<Record<string, { readonly state: KeyState; readonly what: string }>> = {
+  enable: { state: "valid", what: "let a disabled key in again" },
+  disable: { state: "disabled", what: "keep a key out until it is enabled" },
+  revoke: { state: "revoked", what: "end a key for ever" },
+}
 
 export const peopleCommands: readonly Command[] = [
   {
@@ -46,11 +45,11 @@ export const peopleCommands: readonly Command[] = [
         return { data: keys, text: table(keyHead, keys.map(keyRow)) }
       }),
   },
-  ...(["enable", "disable", "revoke"] as const).map(verb => ({
+  ...Object.entries(keyVerbs).map(([verb, { state, what }]) => ({
     name: `key ${verb}`,
     takes: "<key-id>",
-    what: keyVerbs[verb].what,
-    run: (input: Input) => withStore(input, ({ store }) => changeKey(store, input, keyVerbs[verb].state)),
+    what,
+    run: (input: Input) => withStore(input, ({ store }) => changeKey(store, input, state)),
   })),
 ]
 

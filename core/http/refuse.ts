@@ -1,7 +1,6 @@
 /** Error answers, and connections that end because their request was not read to its end. */
 
-import type { IncomingMessage, ServerResponse } from "node:http"
-import { STATUS_CODES } from "node:http"
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http"
 import type { Duplex } from "node:stream"
 import type { Dialect } from "../adapter.ts"
 import type { GatewayError } from "../errors.ts"
