@@ -1,6 +1,7 @@
 /** Members and their keys. */
-import { createHash, randomBytes } from "node:crypto"
+import { randomBytes } from "node:crypto"
 import { creditsJson, creditsText } from "../catalog/credits.ts"
+import { keyDigest } from "../kit/credentials.ts"
 import type { KeyRecord, KeyState, MemberRef, Store } from "../state/store.ts"
 import { type Answer, CliError, type Command, type Input, word } from "./command.ts"
 import { grantOnce } from "./grant.ts"
@@ -88,8 +89,7 @@ const createKey = async (store: Store, input: Input): Promise<Answer> => {
   const key = `tg_${randomBytes(32).toString("base64url")}`
   const id = `key_${randomBytes(8).toString("hex")}`
   const record: KeyRecord = { ...ref, id, name: input.options.name ?? id, state: "valid", createdAt: Date.now() }
-  const digest = createHash("sha256").update(key).digest("hex")
-  if (!(await store.directory.createKey(record, digest))) throw new CliError(`key ${id} exists already`)
+  if (!(await store.directory.createKey(record, keyDigest(key)))) throw new CliError(`key ${id} exists already`)
   return {
     data: { ...record, key },
     text: `${facts([

@@ -1,18 +1,18 @@
 /** Exa: web search, page contents and answers with sources. Relayed byte for byte, billed by the cost that it tells. */
 
-import type {
-  Adapter,
-  Api,
-  Dialect,
-  EventSign,
-  GatewayError,
-  StreamEvent,
-  Usage,
-  UsageReader,
-  UsageReport,
+import {
+  type Adapter,
+  type Api,
+  afterDash,
+  type Dialect,
+  type EventSign,
+  type GatewayError,
+  type StreamEvent,
+  type Usage,
+  type UsageReader,
+  type UsageReport,
 } from "../../core/index.ts"
 import { Surprises } from "./common/counts.ts"
-import { afterDash } from "./common/dialects.ts"
 import { isDone, type Json, list, parse, record, textBytes } from "./common/json.ts"
 import { messageFaults } from "./common/message-faults.ts"
 

@@ -1,7 +1,6 @@
 /** Errors of vendors that say no more than a status and a sentence. */
 
-import type { Adapter, Dialect, Fault, FaultKind } from "../../../core/index.ts"
-import { afterDash } from "./dialects.ts"
+import { type Adapter, afterDash, type Dialect, type Fault, type FaultKind } from "../../../core/index.ts"
 import { faultOf, kindOf, retryAfterMs } from "./faults.ts"
 import { type Json, list, parse, record, text } from "./json.ts"
 
