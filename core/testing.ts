@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type Gateway, startGateway } from "./gateway.ts"
+import { keyDigest } from "./kit/credentials.ts"
 import type { AnyPlugin } from "./loader.ts"
 import { createLog } from "./observe/log.ts"
 import type { Clock } from "./plugin.ts"
@@ -68,7 +69,13 @@ const defaultGateway: Tree = {
   plugins: pipeline,
   endpoints: "all",
   bootstrap: {
-    organisations: { acme: { gateway: true, models: "all", members: { alice: { credits: 1_000, keys: [testKey] } } } },
+    organisations: {
+      acme: {
+        gateway: true,
+        models: "all",
+        members: { alice: { credits: 1_000, keys: [`sha256:${keyDigest(testKey)}`] } },
+      },
+    },
   },
 }
 
