@@ -21,7 +21,6 @@ const refuse = (text: string): GatewayError =>
 export default {
   name: "auth",
   api: 1,
-  options: { type: "object", additionalProperties: false, properties: {} },
   setup(host) {
     host.use({
       on: route => route.access === "key",

@@ -26,7 +26,6 @@ const mediaTypes: ReadonlySet<string> = new Set(["image", "video", "audio"])
 export default {
   name: "model",
   api: 1,
-  options: { type: "object", additionalProperties: false, properties: {} },
   setup(host) {
     host.use({
       // A form is read by its own route, which also resolves its model.
