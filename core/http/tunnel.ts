@@ -5,6 +5,7 @@ import type { Secret, Target } from "../offer.ts"
 import type { Attempt, Outcome } from "../plugin.ts"
 import type { GatewayCall } from "./call.ts"
 import type { ExchangeContext, VendorTable } from "./exchange.ts"
+import { pushFields } from "./fields.ts"
 import { makeOutcome } from "./outcome.ts"
 import { openTunnel } from "./upgrade.ts"
 
@@ -70,7 +71,7 @@ export const runTunnel = async (
 const fieldsFor = (call: GatewayCall, target: Target, secret: Secret, table: VendorTable): string[] => {
   const fields = ["user-agent", "tollgate"]
   table.filter(target.vendor).toVendor(call.headers, fields)
-  const own = secret.reveal() === "" ? {} : table.adapter(target.vendor).authorise(secret, table.vendor(target.vendor))
-  for (const name in own) fields.push(name, own[name] as string)
+  if (secret.reveal() !== "")
+    pushFields(fields, table.adapter(target.vendor).authorise(secret, table.vendor(target.vendor)))
   return fields
 }
