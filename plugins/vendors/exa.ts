@@ -13,7 +13,7 @@ import {
   type UsageReport,
 } from "../../core/index.ts"
 import { Surprises } from "./common/counts.ts"
-import { isDone, type Json, list, parse, record, textBytes } from "./common/json.ts"
+import { isDone, type JsonObject, list, parse, record, textBytes } from "./common/json.ts"
 import { messageFaults } from "./common/message-faults.ts"
 
 /** No call costs more; a larger number is a fault of the vendor, not a bill. */
@@ -53,7 +53,7 @@ class CostMeter implements UsageReader {
     return this.#whole ? { requests: 1 } : undefined
   }
 
-  #read(bytes: Buffer): Json {
+  #read(bytes: Buffer): JsonObject {
     const parsed = parse(bytes)
     if (parsed === undefined) this.#surprises.note("bad_json")
     const answer = record(parsed)
@@ -64,7 +64,7 @@ class CostMeter implements UsageReader {
   }
 }
 
-const contentBytes = (chunk: Json): number =>
+const contentBytes = (chunk: JsonObject): number =>
   list(chunk.choices).reduce<number>((bytes, choice) => bytes + textBytes(record(record(choice).delta).content), 0) +
   (list(chunk.citations).length > 0 || list(chunk.results).length > 0 ? 1 : 0)
 
