@@ -44,6 +44,7 @@ export interface TestGateway {
   close(): Promise<void>
 }
 
+/** The key of `alice` of `acme`, whom the default configuration creates. */
 export const testKey = "tg_test_key_of_alice_000000000000000000000000"
 
 const pipeline: readonly unknown[] = [
@@ -92,6 +93,11 @@ const defaultCatalog: Tree = {
   },
 }
 
+/**
+ * Starts a gateway on free ports; its files lie in a folder of its own, which `close` takes away.
+ *
+ * @throws ConfigError when it would not start from this configuration
+ */
 export const testGateway = async (options: TestGatewayOptions = {}): Promise<TestGateway> => {
   const folder = await mkdtemp(join(tmpdir(), "tollgate-test-"))
   const write = async (name: string, tree: Tree): Promise<void> =>
