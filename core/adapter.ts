@@ -68,7 +68,9 @@ export type EventSign = { readonly sign: "content" | "neutral" } | { readonly si
 
 /** One API of a vendor (chat, responses, messages, generate ...): how it is metered and how it fails. */
 export interface Api {
+  /** A reader for one answer. */
   usage(): UsageReader
+  /** Asked for the first events until one is content or a fault, then for those that hold the word `error`. Never throws. */
   sign(event: StreamEvent): EventSign
   /** False: metered by nothing (token counting, lists); no hold, no usage expected. */
   readonly metered?: false
@@ -150,7 +152,14 @@ export interface ChatSpoke {
   readonly api: string
   /** An effort that a model does not offer becomes one that it does. Absent: the vendor gets the word as it is. */
   readonly mapsEfforts?: true
+  /** Throws `invalid_request` (400), naming the field, for what this wire or this model cannot express. */
   request(request: ChatRequest, context: ChatContext): SpokeRequest
+  /**
+   * The hub's answer, with its `usage`. Throws what the client shall read: the vendor's fault inside a 200, or
+   * `upstream_unreadable` (502).
+   *
+   * @param memo what `request` gave for this call
+   */
   whole(body: Buffer, context: ChatContext, memo: unknown): ChatAnswer
   /** Absent: the vendor's chunks already are the hub's; only the gateway's own usage chunk is taken out. */
   stream?(context: ChatContext, memo: unknown): ChatStream
@@ -218,6 +227,7 @@ export interface Adapter {
   readonly moreFields?: (vendor: Vendor) => Partial<AllowedFields>
   /** Header fields that authorise a call. Added last, for the configured origin only. */
   authorise(secret: Secret, vendor: Vendor): Readonly<Record<string, string>>
+  /** By the names that drafts and spokes call them by. */
   readonly apis: Readonly<Record<string, Api>>
   /** What an error answer means. Never throws, whatever the body is. */
   fault(status: number, body: Buffer, headers: Readonly<Record<string, string | undefined>>): Fault

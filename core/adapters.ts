@@ -2,11 +2,10 @@
 
 import { dirname, join, resolve } from "node:path"
 import type { Adapter, Dialect } from "./adapter.ts"
-import type { Config } from "./catalog/load.ts"
-import { ConfigError } from "./catalog/load.ts"
+import { type Config, ConfigError } from "./catalog/load.ts"
 import { noOptions, schemaFault, validateOptions } from "./catalog/schema.ts"
 import { isKeptForFamily, takesModel } from "./kit/takes.ts"
-import { builtInFile, builtInFolder, builtInNames, importFile, isPath } from "./loader.ts"
+import { builtIn, builtInFolder, importFile, isPath, type Module } from "./loader.ts"
 import type { Model, Vendor } from "./offer.ts"
 import { packageFile } from "./packages.ts"
 import type { Route } from "./plugin.ts"
@@ -16,21 +15,16 @@ export interface LoadedAdapters {
   readonly dialects: readonly Dialect[]
 }
 
-interface AdapterModule {
-  readonly default?: unknown
-  readonly dialects?: unknown
-}
-
 /**
  * The built-in adapters, and those that vendors name by file or package. Other names are left to plugins.
  *
  * @throws ConfigError at the vendor's `adapter` when that cannot be loaded or is none
  */
 export const loadAdapters = async (config: Config): Promise<LoadedAdapters> => {
-  const modules = new Map<string, AdapterModule>()
+  const modules = new Map<string, Module>()
   const folder = join(builtInFolder, "vendors")
-  for (const name of await builtInNames(folder)) {
-    const module = await importFile(await builtInFile(folder, name))
+  for (const [name, file] of await builtIn(folder)) {
+    const module = await importFile(file)
     if (adapterFault(module.default) === undefined) modules.set(name, module)
   }
   for (const vendor of config.vendors.values()) {
@@ -47,7 +41,7 @@ export const loadAdapters = async (config: Config): Promise<LoadedAdapters> => {
   }
 }
 
-const loadNamed = async (vendor: Vendor, config: Config): Promise<AdapterModule | undefined> => {
+const loadNamed = async (vendor: Vendor, config: Config): Promise<Module | undefined> => {
   const { name, adapter } = vendor
   const refusal = (message: string) =>
     new ConfigError([config.places.vendors.get(name)!.problem(["adapter"], `${adapter} ${message}`)])

@@ -13,17 +13,22 @@ export const bootstrap = async (
   clock: Clock,
   log: Log,
 ): Promise<() => void> => {
+  let ended = false
   let cancel = (): void => {}
   const attempt = async (): Promise<void> => {
     try {
       for (const organisation of organisations) await create(organisation, store, clock)
     } catch (cause) {
+      if (ended) return
       log.warn({ err: cause }, "bootstrap waits for the store")
       cancel = clock.after(againMs, () => void attempt())
     }
   }
   await attempt()
-  return () => cancel()
+  return () => {
+    ended = true // also for a try that is under way
+    cancel()
+  }
 }
 
 const create = async (

@@ -1,9 +1,10 @@
 /** What would happen to a call, from the configuration alone: nothing is listened on, nothing is sent. */
 
+import { approximate } from "./catalog/exact.ts"
 import type { Config } from "./catalog/load.ts"
 import { buildGeneration, type Generation } from "./generation.ts"
 import { isKeptForFamily, takesModel } from "./kit/takes.ts"
-import type { Model, PriceCard, PriceCondition, PriceLine, PriceRow, Rate } from "./offer.ts"
+import type { Model, PriceCard, PriceCondition, PriceLine, PriceRow } from "./offer.ts"
 import type { Route } from "./plugin.ts"
 import { openProcess } from "./process.ts"
 
@@ -137,12 +138,9 @@ const lineOf = ({ item, text }: PriceLine) => ({ item, basis: text })
 
 const rowLines = (row: PriceRow): Explanation["price"] => {
   const when = conditionText(row.if)
-  const times = row.times === undefined ? [] : [{ item: "all", basis: `times ${timesOf(row.times)}`, when }]
+  const times = row.times === undefined ? [] : [{ item: "all", basis: `times ${approximate(row.times)}`, when }]
   return [...times, ...row.lines.map(line => ({ ...lineOf(line), when }))]
 }
-
-/** A factor is written as a rate: micros of it for each whole. */
-const timesOf = ({ micros, per }: Rate): number => Number(micros) / Number(per)
 
 const conditionText = ({ prompt, service_tier }: PriceCondition): string =>
   [

@@ -2,8 +2,7 @@
 
 import type { Adapter, Dialect } from "./adapter.ts"
 import { adapterFault, checkModels, checkVendors, type LoadedAdapters, loadAdapters } from "./adapters.ts"
-import type { Config } from "./catalog/load.ts"
-import { ConfigError } from "./catalog/load.ts"
+import { type Config, ConfigError } from "./catalog/load.ts"
 import { price } from "./catalog/price.ts"
 import { sandboxSecret } from "./catalog/secret.ts"
 import { type ErrorCode, type ErrorOptions, errorTable, GatewayError } from "./errors.ts"

@@ -1,10 +1,10 @@
 /** Plugins: found by name, file or package, checked before anything of theirs runs. */
 
+import { existsSync } from "node:fs"
 import { readdir } from "node:fs/promises"
-import { dirname, extname, isAbsolute, join, resolve } from "node:path"
+import { basename, dirname, extname, isAbsolute, join, resolve } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
-import type { Config, PluginLine } from "./catalog/load.ts"
-import { ConfigError, problemText } from "./catalog/load.ts"
+import { type Config, ConfigError, type PluginLine, problemText } from "./catalog/load.ts"
 import { noOptions, schemaFault, validateOptions } from "./catalog/schema.ts"
 import { packageFile } from "./packages.ts"
 import type { Host, Plugin, Teardown } from "./plugin.ts"
@@ -74,15 +74,8 @@ export const loadSandbox = (): Promise<unknown> => importFile(join(builtInFolder
 // ---- plugins ----
 
 const builtInEndpoints = async (config: Config): Promise<readonly ReadyPlugin[]> => {
-  const names = await builtInNames(builtInFolder)
-  const found = await Promise.all(
-    names
-      .filter(name => !notPlugins.has(name))
-      .map(async name => {
-        const file = await builtInFile(builtInFolder, name)
-        return { file, plugin: await importDefault(file) }
-      }),
-  )
+  const files = [...(await builtIn(builtInFolder))].filter(([name]) => !notPlugins.has(name))
+  const found = await Promise.all(files.map(async ([, file]) => ({ file, plugin: await importDefault(file) })))
   return found.flatMap(({ file, plugin }) =>
     isPlugin(plugin) && plugin.kind === "endpoint"
       ? [ready(plugin, lineOfAll(plugin, config), { source: file, foreign: false })]
@@ -108,7 +101,7 @@ const loadLine = async (line: PluginLine): Promise<ReadyPlugin> => {
 /** The same checks, wherever it came from. */
 const ready = (found: unknown, line: PluginLine, from: Pick<ReadyPlugin, "source" | "foreign">): ReadyPlugin => {
   if (!isPlugin(found)) throw refusal(line, "is no plugin: its default export needs name, api and setup")
-  const { name, api } = found as { name: string; api: unknown }
+  const { name, api }: { readonly name: string; readonly api: unknown } = found
   if (api !== 1) throw refusal(line, `speaks plugin api ${String(api)}; this gateway speaks api 1`)
   if (!nameForm.test(name)) throw refusal(line, `has the name "${name}", which must match ${nameForm.source}`)
   const options = optionsOf(found, line)
@@ -145,7 +138,7 @@ export const isPath = (name: string): boolean => name.startsWith(".") || isAbsol
 
 const locate = async (line: PluginLine): Promise<{ file: string; foreign: boolean }> => {
   if (isPath(line.name)) return { file: resolve(dirname(line.at.file), line.name), foreign: true }
-  const own = await builtInFile(builtInFolder, line.name).catch(() => undefined)
+  const own = (await builtIn(builtInFolder)).get(line.name)
   if (own !== undefined) return { file: own, foreign: false }
   const file = packageFile(line.name, line.at.file)
   if (file !== undefined) return { file, foreign: true }
@@ -154,37 +147,40 @@ const locate = async (line: PluginLine): Promise<{ file: string; foreign: boolea
 
 // ---- files ----
 
-/** Files and folders with an `index`, without extension. */
-export const builtInNames = async (folder: string): Promise<readonly string[]> => {
+/** The files of a folder, and the `index` of each folder in it, by the names that a configuration calls them by. */
+export const builtIn = async (folder: string): Promise<ReadonlyMap<string, string>> => {
   const entries = await readdir(folder, { withFileTypes: true })
-  const names = entries.flatMap(entry => {
-    if (entry.isDirectory()) return [entry.name]
-    return extname(entry.name) === extension && !entry.name.endsWith(".d.ts")
-      ? [entry.name.slice(0, -extension.length)]
-      : []
-  })
-  const withFile = await Promise.all(
-    names.map(async name => ((await builtInFile(folder, name).catch(() => undefined)) === undefined ? [] : [name])),
+  return new Map(
+    entries
+      .map(entry => (entry.isDirectory() ? indexOf(folder, entry.name) : fileOf(folder, entry.name)))
+      .filter(([name, file]) => nameForm.test(name) && existsSync(file))
+      .sort(([one], [other]) => (one < other ? -1 : 1)),
   )
-  return withFile.flat().sort()
 }
 
-export const builtInFile = async (folder: string, name: string): Promise<string> => {
-  if (!nameForm.test(name)) throw new Error(`no plugin ${name}`)
-  const entries = await readdir(folder)
-  if (entries.includes(`${name}${extension}`)) return join(folder, `${name}${extension}`)
-  if (!entries.includes(name)) throw new Error(`no plugin ${name}`)
-  const inside = await readdir(join(folder, name))
-  if (!inside.includes(`index${extension}`)) throw new Error(`no plugin ${name}`)
-  return join(folder, name, `index${extension}`)
-}
+const indexOf = (folder: string, name: string): readonly [name: string, file: string] => [
+  name,
+  join(folder, name, `index${extension}`),
+]
+
+/** Pages and declarations are none: what is left of their names has a dot. */
+const fileOf = (folder: string, file: string): readonly [name: string, file: string] => [
+  basename(file, extension),
+  join(folder, file),
+]
 
 /** What V8 says of a module that Node took for CommonJS; `npm init` makes folders where it does. */
 const tookForCommonJs = /^(Unexpected token 'export'|Cannot use (import statement|'import\.meta') outside a module)/
 const whatToDo = `a module is named .mjs or .mts, or its package.json says "type": "module"`
 
+/** What of a module counts: a plugin or an adapter, and the dialects beside an adapter's own. */
+export interface Module {
+  readonly default?: unknown
+  readonly dialects?: unknown
+}
+
 /** @throws what the module throws; an Error that says what to do when Node took it for CommonJS */
-export const importFile = (file: string): Promise<{ default?: unknown; dialects?: unknown }> =>
+export const importFile = (file: string): Promise<Module> =>
   import(pathToFileURL(file).href).catch(error => {
     if (!(error instanceof SyntaxError && tookForCommonJs.test(error.message))) throw error
     throw new Error(`${error.message}: ${whatToDo}`, { cause: error })

@@ -1,7 +1,7 @@
 /** The contract between the core and its plugins. */
 
 import type { IncomingHttpHeaders } from "node:http"
-import type { Adapter, PartWords } from "./adapter.ts"
+import type { Adapter, PartWords, StreamEvent } from "./adapter.ts"
 import type { ErrorCode } from "./errors.ts"
 import type { Host } from "./host.ts"
 import type { Bucket, JsonSchema, Model, ModelType, PriceCard, Target, Usage } from "./offer.ts"
@@ -67,7 +67,7 @@ export interface Route {
     /** Only targets whose vendor speaks this adapter (relays): checked at load. */
     readonly wire?: string
     readonly family?: string
-    /** Also models that say `messages: true`. */
+    /** Which models of other families are taken too: those that say `messages: true`, say. */
     readonly offered?: (model: Model) => boolean
     /** Whether a vendor's adapter can serve a model here: checked at load for every target of every model taken. */
     readonly servedBy?: (adapter: Adapter, model: Model) => boolean
@@ -80,7 +80,7 @@ export interface Route {
   readonly free?: (call: Call) => boolean
   /** The rate-limit bucket, by its name among the options of `rate-limit`; `none` is not limited. */
   readonly limit: string
-  /** The model's type on usage rows; routes without a model name their own. */
+  /** What stands on ledger and usage rows in place of the model's type: routes without a model name their own. */
   readonly kind?: string
   readonly upgrade?: true
   /** The body is taken as it is: never scanned, parsed or checked. */
@@ -91,7 +91,7 @@ export interface Route {
   readonly schema?: JsonSchema
   /** The same for the query string (all values are strings). */
   readonly querySchema?: JsonSchema
-  /** Top-level body fields that the route reads beside the ones that core always reads; a repeated one is 400. */
+  /** Top-level body fields that the route reads beside those that are looked for in every body (`core/http/body.ts`); a repeated one is 400. */
   readonly reads?: readonly string[]
   /** Keys looked for at any depth of the body (foreign ids). */
   readonly finds?: readonly string[]
@@ -265,7 +265,7 @@ export interface StreamDraft extends DraftBase {
   readonly verb: "stream"
   readonly body: string | Buffer
   /** Returns the bytes for the client ("" = nothing). A throw ends the stream with the dialect's error. */
-  push(event: import("./adapter.ts").StreamEvent): string | Buffer
+  push(event: StreamEvent): string | Buffer
   end(): string
   /** Bytes that tell the usage that was counted, before those of `end()`: the vendor told none, or not all of it. */
   counted?(usage: Usage): string

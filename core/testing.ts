@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { type Gateway, startGateway } from "./gateway.ts"
+import { keyDigest } from "./kit/credentials.ts"
 import type { AnyPlugin } from "./loader.ts"
 import { createLog } from "./observe/log.ts"
 import type { Clock } from "./plugin.ts"
@@ -43,6 +44,7 @@ export interface TestGateway {
   close(): Promise<void>
 }
 
+/** The key of `alice` of `acme`, whom the default configuration creates. */
 export const testKey = "tg_test_key_of_alice_000000000000000000000000"
 
 const pipeline: readonly unknown[] = [
@@ -68,7 +70,13 @@ const defaultGateway: Tree = {
   plugins: pipeline,
   endpoints: "all",
   bootstrap: {
-    organisations: { acme: { gateway: true, models: "all", members: { alice: { credits: 1_000, keys: [testKey] } } } },
+    organisations: {
+      acme: {
+        gateway: true,
+        models: "all",
+        members: { alice: { credits: 1_000, keys: [`sha256:${keyDigest(testKey)}`] } },
+      },
+    },
   },
 }
 
@@ -85,6 +93,11 @@ const defaultCatalog: Tree = {
   },
 }
 
+/**
+ * Starts a gateway on free ports; its files lie in a folder of its own, which `close` takes away.
+ *
+ * @throws ConfigError when it would not start from this configuration
+ */
 export const testGateway = async (options: TestGatewayOptions = {}): Promise<TestGateway> => {
   const folder = await mkdtemp(join(tmpdir(), "tollgate-test-"))
   const write = async (name: string, tree: Tree): Promise<void> =>

@@ -20,7 +20,6 @@ const clientIdMax = 128
 export default {
   name: "access-log",
   api: 1,
-  options: { type: "object", additionalProperties: false, properties: {} },
   setup(host) {
     host.onStray(stray => host.log.info(strayLine(stray), "refused before any route"))
     host.use({

@@ -1,8 +1,7 @@
 /** Who calls: one key, in one of the documented header fields, read fresh from the store on every call. */
 
-import { hash } from "node:crypto"
 import type { IncomingHttpHeaders } from "node:http"
-import { GatewayError, type KeyState, type Plugin } from "../core/index.ts"
+import { GatewayError, type KeyState, keyDigest, type Plugin } from "../core/index.ts"
 
 /** The texts of specification 5.5, exactly. */
 const texts = {
@@ -22,7 +21,6 @@ const refuse = (text: string): GatewayError =>
 export default {
   name: "auth",
   api: 1,
-  options: { type: "object", additionalProperties: false, properties: {} },
   setup(host) {
     host.use({
       on: route => route.access === "key",
@@ -30,7 +28,7 @@ export default {
       async run(call, next) {
         const key = keyOf(call.headers, host.dialectOf(call.route.dialect)?.keyHeaders ?? [])
         // The whole key is hashed and looked up at once: no prefix, no comparison whose time could tell anything.
-        const identity = await host.store.directory.identify(hash("sha256", key))
+        const identity = await host.store.directory.identify(keyDigest(key))
         if (identity === undefined) throw refuse(texts.invalid)
         const { key: record, organisation } = identity
         if (record.state !== "valid") throw refuse(stateTexts[record.state])

@@ -14,7 +14,7 @@ export default {
     additionalProperties: false,
     properties: { max: { ...sizeSchema, default: "25MB" } },
   },
-  setup(host, { max = "25MB" }) {
+  setup(host, { max }) {
     const maxBytes = parseSize(max)
     host.use({
       provides: ["bodyMaxBytes"],
@@ -28,4 +28,4 @@ export default {
       },
     })
   },
-} satisfies Plugin<Partial<Options>>
+} satisfies Plugin<Options>

@@ -14,7 +14,7 @@ export default {
     additionalProperties: false,
     properties: { require_user_agent: { type: "boolean", default: true } },
   },
-  setup(host, { require_user_agent = true }) {
+  setup(host, { require_user_agent }) {
     if (!require_user_agent) return
     host.use({
       run(call, next) {
@@ -23,4 +23,4 @@ export default {
       },
     })
   },
-} satisfies Plugin<Partial<Options>>
+} satisfies Plugin<Options>

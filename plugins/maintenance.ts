@@ -16,7 +16,7 @@ export default {
     additionalProperties: false,
     properties: { on: { type: "boolean", default: false }, retry_after: { ...durationSchema, default: "60s" } },
   },
-  setup(host, { on = false, retry_after = "60s" }) {
+  setup(host, { on, retry_after }) {
     if (!on) return
     const headers = { "retry-after": String(Math.ceil(parseDuration(retry_after) / 1000)) }
     host.use({
@@ -25,4 +25,4 @@ export default {
       },
     })
   },
-} satisfies Plugin<Partial<Options>>
+} satisfies Plugin<Options>

@@ -19,7 +19,6 @@ import {
 export default {
   name: "metrics",
   api: 1,
-  options: { type: "object", additionalProperties: false, properties: {} },
   setup(host) {
     const meters = metersOf(host)
     const inFlight = meters.inFlight.child()
@@ -32,7 +31,10 @@ export default {
       return made
     }
     host.use({
-      on: route => ofRoute(route) !== undefined, // the route's children are made at load
+      on(route) {
+        ofRoute(route) // the route's children are made at load
+        return true
+      },
       async run(call, next) {
         const route = ofRoute(call.route)
         const started = performance.now()

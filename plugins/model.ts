@@ -1,8 +1,9 @@
 /** Which model is asked for, whether this organisation and this route may use it, and who may serve it. */
 
 import { hash } from "node:crypto"
-import type { Body, Call, Principal } from "../core/index.ts"
 import {
+  type Body,
+  type Call,
   GatewayError,
   type Host,
   invalidInput,
@@ -11,6 +12,7 @@ import {
   type Model,
   type Organisation,
   type Plugin,
+  type Principal,
   type Resolved,
   type Route,
   type Target,
@@ -24,7 +26,6 @@ const mediaTypes: ReadonlySet<string> = new Set(["image", "video", "audio"])
 export default {
   name: "model",
   api: 1,
-  options: { type: "object", additionalProperties: false, properties: {} },
   setup(host) {
     host.use({
       // A form is read by its own route, which also resolves its model.

@@ -8,6 +8,8 @@ import {
   type RerankAnswer,
   type RerankRequest,
   type RerankResult,
+  sendDraft,
+  spokeContext,
   unreadable,
 } from "../core/index.ts"
 
@@ -61,9 +63,8 @@ export default {
           const spoke = adapter.rerank
           if (spoke === undefined)
             throw host.error("internal", "Internal error", { cause: `${adapter.name} reranks nothing` })
-          const context = { model, target, vendor: host.catalog.vendors.get(target.vendor)!, rules: model.rules }
-          const { path, body, headers } = spoke.request(request, context)
-          const written = (answer: Buffer) => ({
+          const context = spokeContext(host, model, target)
+          return sendDraft(spoke.api, spoke.request(request, context), answer => ({
             object: "list",
             model: model.name,
             ...answerOf(spoke.whole(answer, context), request, {
@@ -71,16 +72,7 @@ export default {
               tokens: call.find("quote")?.counted.input ?? 0,
               withTexts: sent.return_documents === true,
             }),
-          })
-          return {
-            verb: "send",
-            api: spoke.api,
-            path,
-            streamed: false,
-            body: JSON.stringify(body),
-            ...(headers === undefined ? {} : { headers }),
-            answer: answer => ({ body: JSON.stringify(written(answer)) }),
-          }
+          }))
         })
       },
     })

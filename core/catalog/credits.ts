@@ -1,5 +1,6 @@
 /** Credits as JSON and YAML write them, micros as everything else counts them: 1 credit = 1,000,000 micros. */
 
+import { rawJson } from "../kit/exact-json.ts"
 import { microsPerCredit } from "../offer.ts"
 import { fraction } from "./exact.ts"
 
@@ -25,9 +26,6 @@ export const creditsJson = (micros: number): unknown => {
   const text = creditsText(micros)
   return String(credits(micros)) === text ? credits(micros) : rawJson(text)
 }
-
-// Newer than the types of our language level.
-const { rawJSON: rawJson } = JSON as unknown as { rawJSON(text: string): unknown }
 
 /**
  * Whole micros of an amount in credits, by its decimal digits.

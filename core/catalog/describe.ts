@@ -1,6 +1,7 @@
 /** A price card as clients see it, in `GET /models/{model}/`. */
 
 import { microsPerCredit, type PriceCard, type PriceCondition, type PriceLine, type Rate } from "../offer.ts"
+import { approximate } from "./exact.ts"
 
 /** The card's lines as plain JSON: credits for one unit (or for each row of a table), and the rate in words. */
 export const describePrice = (card: PriceCard): Record<string, unknown> => ({
@@ -12,7 +13,7 @@ export const describePrice = (card: PriceCard): Record<string, unknown> => ({
 
 const describeRow = (row: PriceCard["when"][number]): Record<string, unknown> => ({
   if: describeCondition(row.if),
-  ...(row.times === undefined ? {} : { times: Number(row.times.micros) / Number(row.times.per) }),
+  ...(row.times === undefined ? {} : { times: approximate(row.times) }),
   ...(row.lines.length === 0 ? {} : { lines: row.lines.map(describeLine) }),
 })
 

@@ -31,6 +31,9 @@ export const fraction = (value: string | number): Rate | undefined => {
   return scale >= 0 ? { micros: digits * 10n ** BigInt(scale), per: 1n } : rate(digits, 10n ** BigInt(-scale))
 }
 
+/** As a number, for people and clients: never for sums. */
+export const approximate = ({ micros, per }: Rate): number => Number(micros) / Number(per)
+
 export const multiply = (a: Rate, b: Rate): Rate => rate(a.micros * b.micros, a.per * b.per)
 
 /** The sum, not reduced: most denominators are equal. */

@@ -15,7 +15,7 @@ import type {
   Usage,
 } from "../offer.ts"
 import { buckets, inputBuckets, microsPerCredit } from "../offer.ts"
-import { add, commonMultiple, fraction, multiply, roundHalfUp, roundUp } from "./exact.ts"
+import { add, approximate, commonMultiple, fraction, multiply, roundHalfUp, roundUp } from "./exact.ts"
 
 /** Where a bucket without a line of its own is priced; any other bucket costs nothing and is reported. */
 const fallbacks: ReadonlyMap<Bucket, Bucket> = new Map([
@@ -269,7 +269,7 @@ const coversAll = (lines: readonly PriceLine[]): boolean =>
 const pieces: ReadonlySet<string> = new Set(["requests", "documents", "characters"] satisfies readonly Bucket[])
 
 const termOf = (line: PriceLine, item: string, times: Rate | undefined): Term => {
-  const basis = times === undefined ? line.text : `${line.text}, times ${Number(times.micros) / Number(times.per)}`
+  const basis = times === undefined ? line.text : `${line.text}, times ${approximate(times)}`
   if (line.kind === "table") return { item, basis, line, ...(line.bucket === undefined ? {} : { bucket: line.bucket }) }
   if (line.kind === "vendor_cost") return { item, basis, line }
   const bucket = item === line.item ? line.bucket : (item as Bucket)

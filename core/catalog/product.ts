@@ -1,6 +1,6 @@
 /** The keys of gateway.yaml that describe the product: pipeline, endpoints, mounts, first organisations. */
 
-import { createHash } from "node:crypto"
+import { keyDigest } from "../kit/credentials.ts"
 import type { BootstrapMember, BootstrapOrganisation, Config, PluginLine } from "./config.ts"
 import { micros } from "./credits.ts"
 import { type Field, required } from "./field.ts"
@@ -94,6 +94,6 @@ const readKey = (field: Field, sandbox: boolean): string | undefined => {
   const text = field.string(`"sha256:<64 hex digits>"`)
   const digest = digestText.exec(text ?? "")?.[1]
   if (digest !== undefined || text === undefined) return digest
-  if (sandbox && text.startsWith("tg_")) return createHash("sha256").update(text).digest("hex")
+  if (sandbox && text.startsWith("tg_")) return keyDigest(text)
   return field.problem('expected "sha256:<64 hex digits>", the digest of a key; a key is never written here')
 }

@@ -1,18 +1,18 @@
 /** Members and their keys. */
-import { createHash, randomBytes } from "node:crypto"
+import { randomBytes } from "node:crypto"
 import { creditsJson, creditsText } from "../catalog/credits.ts"
+import { keyDigest } from "../kit/credentials.ts"
 import type { KeyRecord, KeyState, MemberRef, Store } from "../state/store.ts"
 import { type Answer, CliError, type Command, type Input, word } from "./command.ts"
 import { grantOnce } from "./grant.ts"
 import { memberOf, newName, organisationOf, withStore } from "./store.ts"
 import { dateText, facts, inCredits, microsOf, table } from "./text.ts"
 
-const keyVerbs: Readonly<Record<"enable" | "disable" | "revoke", { readonly state: KeyState; readonly what: string }>> =
-  {
-    enable: { state: "valid", what: "let a disabled key in again" },
-    disable: { state: "disabled", what: "keep a key out until it is enabled" },
-    revoke: { state: "revoked", what: "end a key for ever" },
-  }
+const keyVerbs: Readonly<Record<string, { readonly state: KeyState; readonly what: string }>> = {
+  enable: { state: "valid", what: "let a disabled key in again" },
+  disable: { state: "disabled", what: "keep a key out until it is enabled" },
+  revoke: { state: "revoked", what: "end a key for ever" },
+}
 
 export const peopleCommands: readonly Command[] = [
   {
@@ -46,11 +46,11 @@ export const peopleCommands: readonly Command[] = [
         return { data: keys, text: table(keyHead, keys.map(keyRow)) }
       }),
   },
-  ...(["enable", "disable", "revoke"] as const).map(verb => ({
+  ...Object.entries(keyVerbs).map(([verb, { state, what }]) => ({
     name: `key ${verb}`,
     takes: "<key-id>",
-    what: keyVerbs[verb].what,
-    run: (input: Input) => withStore(input, ({ store }) => changeKey(store, input, keyVerbs[verb].state)),
+    what,
+    run: (input: Input) => withStore(input, ({ store }) => changeKey(store, input, state)),
   })),
 ]
 
@@ -89,8 +89,7 @@ const createKey = async (store: Store, input: Input): Promise<Answer> => {
   const key = `tg_${randomBytes(32).toString("base64url")}`
   const id = `key_${randomBytes(8).toString("hex")}`
   const record: KeyRecord = { ...ref, id, name: input.options.name ?? id, state: "valid", createdAt: Date.now() }
-  const digest = createHash("sha256").update(key).digest("hex")
-  if (!(await store.directory.createKey(record, digest))) throw new CliError(`key ${id} exists already`)
+  if (!(await store.directory.createKey(record, keyDigest(key)))) throw new CliError(`key ${id} exists already`)
   return {
     data: { ...record, key },
     text: `${facts([

@@ -1,9 +1,9 @@
 /** Runs the gateway until it is told to stop. */
-import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { flushCompileCache } from "node:module"
 import type { Config } from "../catalog/load.ts"
 import { type Gateway, startGateway } from "../gateway.ts"
+import { keyDigest } from "../kit/credentials.ts"
 import { type Answer, CliError, type Command, type Input } from "./command.ts"
 import { facts } from "./text.ts"
 import { giveBackMemory } from "./trim.ts"
@@ -106,7 +106,7 @@ const demoKey = async (config: Config): Promise<string | undefined> => {
   if (!config.sandbox) return undefined
   const digests = new Set(config.bootstrap.flatMap(one => one.members.flatMap(member => member.keys)))
   const words = (await readFile(config.file, "utf8")).match(/tg_[\w-]+/g) ?? []
-  return words.find(word => digests.has(createHash("sha256").update(word).digest("hex")))
+  return words.find(word => digests.has(keyDigest(word)))
 }
 
 /** What is told when calls are served; with `--json` on one line. */

@@ -2,7 +2,7 @@
 
 import type { Adapter, Api, Dialect, Fault, Framing } from "../adapter.ts"
 import { type GatewayError, isGatewayError } from "../errors.ts"
-import { unreadable as nonsense } from "../kit/vendor-errors.ts"
+import { unreadable } from "../kit/vendor-errors.ts"
 import type { Secret, Target, Vendor } from "../offer.ts"
 import type { Attempt, Clock, Draft, Outcome } from "../plugin.ts"
 import type { AttemptMetrics } from "./attempt-metrics.ts"
@@ -84,4 +84,4 @@ export const singleFields = (fields: Fields): Record<string, string | undefined>
  * transport fault: another try would be paid for again, and clients whose requests bring nonsense about must not be
  * able to open the breaker on everyone.
  */
-export const unreadable = (cause: unknown): GatewayError => (isGatewayError(cause) ? cause : nonsense(cause))
+export const asUnreadable = (cause: unknown): GatewayError => (isGatewayError(cause) ? cause : unreadable(cause))

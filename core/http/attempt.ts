@@ -8,11 +8,11 @@ import type { Attempt, Billed, Outcome } from "../plugin.ts"
 import {
   type Answer,
   type AttemptParts,
+  asUnreadable,
   type Failure,
   framingOf,
   type Result,
   singleFields,
-  unreadable,
 } from "./answer.ts"
 import type { UpstreamEnd } from "./billing.ts"
 import { accepts, type Decoding, decoding, isIdentity } from "./decoding.ts"
@@ -132,7 +132,7 @@ export class AttemptRun implements UpstreamHandler {
   /** A translation or a watcher threw: what came before it still reaches the client. */
   #spoilt(cause: unknown): void {
     if (!this.detached && !this.#over) this.#answer?.begin?.()
-    void this.broken(unreadable(cause))
+    void this.broken(asUnreadable(cause))
   }
 
   async #ended(): Promise<void> {
@@ -143,7 +143,7 @@ export class AttemptRun implements UpstreamHandler {
       if (this.detached) this.finish(await this.bill(this.upstreamEnd), "abandoned")
       else await this.#answer?.end(body)
     } catch (cause) {
-      if (!this.#over) return this.broken(unreadable(cause))
+      if (!this.#over) return this.broken(asUnreadable(cause))
       this.#cause = asGatewayError(cause)
       this.parts.call.client.cut() // billed, but the answer could not be written
       this.finish(this.#billed, "broken")
@@ -170,7 +170,7 @@ export class AttemptRun implements UpstreamHandler {
     const { api, call, draft, metrics } = this.parts
     const onOverflow = (): void => {
       metrics.overflow()
-      if (draft.verb === "stream") throw unreadable(new Error("an event is too large to be translated"))
+      if (draft.verb === "stream") throw asUnreadable(new Error("an event is too large to be translated"))
     }
     return new Meter({ api, watchers: call.watchers, onOverflow, ...stream })
   }
@@ -183,7 +183,7 @@ export class AttemptRun implements UpstreamHandler {
     const spoilt = (): void => {
       metrics.surprise("bad_encoding")
       this.meter.lost()
-      if (!this.keepsCoding) void this.broken(unreadable(new Error("the content coding is broken")))
+      if (!this.keepsCoding) void this.broken(asUnreadable(new Error("the content coding is broken")))
     }
     this.#decoding = decoding(coding, chunk => this.#clear(chunk, !this.keepsCoding), spoilt, decodedBytesMax)
   }

@@ -192,7 +192,10 @@ const tooLarge = (maxBytes: number): GatewayError => {
 
 // ---- reading ----
 
-/** The fields that core reads of every body: each may stand there once. */
+/**
+ * Looked for in every body, whoever reads them: fields that decide the model, the price or what a vendor stores. Each may
+ * stand there once, because two parsers could take different ones.
+ */
 export const alwaysRead: readonly string[] = [
   "model",
   "stream",

@@ -90,7 +90,7 @@ export const verdictOfEnd = (
 /** The label `reason` of the retry and fallback counters. */
 export const reasonOf = (failure: Failure): string => failure.fault?.kind ?? failure.error?.code ?? "other"
 
-/** The gateway's own words for a vendor's fault (`decisions.md`, "Errors"). */
+/** The gateway's own words for a vendor's fault: what the table has no words for keeps the vendor's text. */
 export const errorOf = (fault: Fault): GatewayError => {
   const code = fault.kind === "server" && fault.status === 500 ? "upstream_failed" : faultCodes[fault.kind]
   const seconds = Math.max(1, Math.ceil((fault.retryAfterMs ?? 1000) / 1000))

@@ -36,6 +36,11 @@ const neverCross: ReadonlySet<string> = new Set([
   "forwarded",
 ])
 
+/** Adds named fields to a head as Node takes it: name, value, name, value ... */
+export const pushFields = (out: string[], fields: Readonly<Record<string, string>> | undefined): void => {
+  for (const name in fields) out.push(name, fields[name] as string)
+}
+
 /** What Node takes as a field value: the rest would throw where the head is written. */
 const isWritable = (value: string): boolean => !/[^\t\x20-\x7e\x80-\xff]/.test(value)
 

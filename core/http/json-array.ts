@@ -3,14 +3,14 @@
 import type { StreamEvent } from "../adapter.ts"
 import type { Splitter, SplitterOptions } from "./sse.ts"
 
-const QUOTE = 0x22
-const BACKSLASH = 0x5c
-const COMMA = 0x2c
-const OPEN_ARRAY = 0x5b
-const CLOSE_ARRAY = 0x5d
-const OPEN_OBJECT = 0x7b
-const CLOSE_OBJECT = 0x7d
-const SPACE = 0x20
+const quote = 0x22
+const backslash = 0x5c
+const comma = 0x2c
+const arrayOpen = 0x5b
+const arrayClose = 0x5d
+const objectOpen = 0x7b
+const objectClose = 0x7d
+const space = 0x20
 
 /**
  * Each element of the outermost array is one event. A lone value without an array is one event too: vendors answer a
@@ -81,9 +81,9 @@ export class JsonArraySplitter implements Splitter {
 
   /** A byte outside of any element: may open the array, close it, or begin an element. */
   #between(byte: number): void {
-    if (byte <= SPACE || byte === COMMA) return
-    if (!this.#opened && byte === OPEN_ARRAY) this.#opened = true
-    else if (byte === CLOSE_ARRAY) this.#done = true
+    if (byte <= space || byte === comma) return
+    if (!this.#opened && byte === arrayOpen) this.#opened = true
+    else if (byte === arrayClose) this.#done = true
     else {
       this.#lone = !this.#opened
       this.#inElement = true
@@ -92,12 +92,12 @@ export class JsonArraySplitter implements Splitter {
 
   /** An object or array ends with its own last byte, a number or word with what follows it. */
   #inside(chunk: Buffer, begin: number, offset: number, byte: number): void {
-    if (byte === QUOTE) this.#inString = true
-    else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.#depth++
-    else if (this.#depth === 0 && (byte === COMMA || byte === CLOSE_ARRAY)) {
+    if (byte === quote) this.#inString = true
+    else if (byte === objectOpen || byte === arrayOpen) this.#depth++
+    else if (this.#depth === 0 && (byte === comma || byte === arrayClose)) {
       this.#finish(chunk, begin, offset)
-      this.#done = byte === CLOSE_ARRAY
-    } else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) {
+      this.#done = byte === arrayClose
+    } else if (byte === objectClose || byte === arrayClose) {
       if (--this.#depth === 0) this.#finish(chunk, begin, offset + 1)
     }
   }
@@ -111,9 +111,9 @@ export class JsonArraySplitter implements Splitter {
     }
     for (; offset < chunk.length; offset++) {
       const byte = chunk[offset]
-      if (byte === BACKSLASH) {
+      if (byte === backslash) {
         if (++offset === chunk.length) this.#escaped = true
-      } else if (byte === QUOTE) {
+      } else if (byte === quote) {
         this.#inString = false
         return offset + 1
       }

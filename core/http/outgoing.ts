@@ -5,7 +5,7 @@ import type { Secret, Target, Vendor } from "../offer.ts"
 import type { Draft } from "../plugin.ts"
 import { spliceModel } from "./body.ts"
 import type { GatewayCall } from "./call.ts"
-import type { FieldFilter } from "./fields.ts"
+import { type FieldFilter, pushFields } from "./fields.ts"
 import type { UpstreamRequest } from "./upstream.ts"
 
 /** One try's addressee. */
@@ -27,9 +27,9 @@ export const outgoing = async (
   const fields: string[] = ["user-agent", "tollgate", "accept-encoding", "identity"]
   if (draft.verb === "relay") filter.toVendor(call.headers, fields)
   else filter.own(call.headers, fields)
-  pushAll(fields, draft.headers)
+  pushFields(fields, draft.headers)
   if (body.length > 1) fields.push("content-length", String(body.reduce((sum, part) => sum + part.length, 0)))
-  if (secret.reveal() !== "") pushAll(fields, adapter.authorise(secret, vendor))
+  if (secret.reveal() !== "") pushFields(fields, adapter.authorise(secret, vendor))
   return {
     vendor,
     secret,
@@ -47,8 +47,4 @@ const bodyFor = async (call: GatewayCall, draft: Draft, target: Target): Promise
   const body = await call.body()
   if (body.bytes.length === 0) return []
   return draft.splice === false || body.field("model") === target.model ? [body.bytes] : spliceModel(body, target.model)
-}
-
-const pushAll = (fields: string[], own: Readonly<Record<string, string>> | undefined): void => {
-  for (const name in own) fields.push(name, own[name] as string)
 }

@@ -1,9 +1,7 @@
 /** Core's own dialect: for answers outside every route, and for routes that no SDK speaks to. */
 
 import type { Dialect } from "../adapter.ts"
-
-/** A text of the specification may read `type - message`: the whole stands in `detail`, the rest in `error.message`. */
-const afterDash = (message: string): string => /^[a-z_]+ - (.*)$/s.exec(message)?.[1] ?? message
+import { afterDash } from "../kit/dialects.ts"
 
 export const plain: Dialect = {
   name: "plain",

@@ -1,10 +1,10 @@
 /** Error answers, and connections that end because their request was not read to its end. */
 
-import type { IncomingMessage, ServerResponse } from "node:http"
-import { STATUS_CODES } from "node:http"
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http"
 import type { Duplex } from "node:stream"
 import type { Dialect } from "../adapter.ts"
 import type { GatewayError } from "../errors.ts"
+import { pushFields } from "./fields.ts"
 import { plain } from "./plain.ts"
 
 /** A client that still sends is read (and forgotten) this long, so that it can read its answer before the socket ends. */
@@ -21,7 +21,7 @@ export const refuse = (
   if (response.destroyed) return
   const text = bodyOf(error, dialect, requestId)
   fields.push("content-type", error.isText ? "text/plain; charset=utf-8" : "application/json")
-  for (const name in error.headers) fields.push(name, error.headers[name] as string)
+  pushFields(fields, error.headers)
   fields.push("content-length", String(Buffer.byteLength(text)))
   if (request.complete || hasNoBody(request)) {
     response.writeHead(error.kind.status, fields)

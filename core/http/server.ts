@@ -182,7 +182,7 @@ class Listener implements PublicServer {
   }
 }
 
-/** Slow senders: headers within 20 s, a whole request within 300 s (threat model, section 5). */
+/** Slow senders: headers within 20 s, a whole request within 300 s, else they would hold their sockets for ever. */
 const nodeOptions: NodeOptions = {
   maxHeaderSize: 16 * 1024,
   requireHostHeader: false, // the front check does

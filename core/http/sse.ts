@@ -21,16 +21,16 @@ export interface Splitter {
   end(): void
 }
 
-const LF = 10
-const CR = 13
-const SPACE = 32
-const COLON = 58
-const DATA = Buffer.from("data")
-const EVENT = Buffer.from("event")
-const LINE_FEED = Buffer.from([LF])
-const SMALLEST_STORE = 4_096
+const lineFeed = 10
+const carriageReturn = 13
+const space = 32
+const colon = 58
+const dataField = Buffer.from("data")
+const eventField = Buffer.from("event")
+const lineFeedBytes = Buffer.from([lineFeed])
+const smallestStore = 4_096
 /** A store above this is given back once it is empty. */
-const LARGEST_IDLE_STORE = 65_536
+const largestIdleStore = 65_536
 
 /** Delivers an event at its blank line, or at the end of the stream where that line is missing. */
 export class SseSplitter implements Splitter {
@@ -86,22 +86,22 @@ export class SseSplitter implements Splitter {
     let from = this.#searched
     if (this.#afterCarriage) {
       this.#afterCarriage = false
-      if (bytes[from] === LF) line = ++from
+      if (bytes[from] === lineFeed) line = ++from
     }
-    let lf = find(bytes, LF, from)
-    let cr = find(bytes, CR, from)
+    let lf = find(bytes, lineFeed, from)
+    let cr = find(bytes, carriageReturn, from)
     for (;;) {
       const end = Math.min(lf, cr)
       if (end === length) break
       let next = end + 1
       if (end === cr) {
         if (next === length) this.#afterCarriage = true
-        else if (bytes[next] === LF) next++
+        else if (bytes[next] === lineFeed) next++
       }
       this.#takeLine(bytes, line, end, next)
       line = next
-      if (lf < next) lf = bytes[next] === LF ? next : find(bytes, LF, next)
-      if (cr < next) cr = find(bytes, CR, next)
+      if (lf < next) lf = bytes[next] === lineFeed ? next : find(bytes, lineFeed, next)
+      if (cr < next) cr = find(bytes, carriageReturn, next)
     }
     this.#line = line
   }
@@ -129,11 +129,11 @@ export class SseSplitter implements Splitter {
   }
 
   #takeField(bytes: Buffer, start: number, end: number): void {
-    if (isField(bytes, start, end, DATA)) {
-      this.#data[this.#marks++] = valueAt(bytes, start + DATA.length, end)
+    if (isField(bytes, start, end, dataField)) {
+      this.#data[this.#marks++] = valueAt(bytes, start + dataField.length, end)
       this.#data[this.#marks++] = end
-    } else if (isField(bytes, start, end, EVENT)) {
-      this.#type = this.#typeAt(bytes, valueAt(bytes, start + EVENT.length, end), end)
+    } else if (isField(bytes, start, end, eventField)) {
+      this.#type = this.#typeAt(bytes, valueAt(bytes, start + eventField.length, end), end)
     }
   }
 
@@ -177,7 +177,7 @@ export class SseSplitter implements Splitter {
       return
     }
     if (rest > 0) this.#save(bytes, rest)
-    else if (this.#store.length > LARGEST_IDLE_STORE) this.#store = Buffer.alloc(0)
+    else if (this.#store.length > largestIdleStore) this.#store = Buffer.alloc(0)
     this.#rebase(rest)
   }
 
@@ -213,7 +213,7 @@ export class SseSplitter implements Splitter {
 
   #reserve(size: number): void {
     if (size <= this.#store.length) return
-    const larger = Buffer.allocUnsafeSlow(Math.max(SMALLEST_STORE, size, this.#store.length * 2))
+    const larger = Buffer.allocUnsafeSlow(Math.max(smallestStore, size, this.#store.length * 2))
     this.#store.copy(larger, 0, 0, this.#kept)
     this.#store = larger
   }
@@ -228,7 +228,7 @@ const find = (bytes: Buffer, byte: number, from: number): number => {
 /** Does a line begin with this field name, then a colon or its end? */
 const isField = (bytes: Buffer, start: number, end: number, name: Buffer): boolean => {
   const after = start + name.length
-  if (after > end || (after < end && bytes[after] !== COLON)) return false
+  if (after > end || (after < end && bytes[after] !== colon)) return false
   return beginsWith(bytes, start, name)
 }
 
@@ -238,16 +238,16 @@ const beginsWith = (bytes: Buffer, start: number, word: Buffer): boolean => {
 }
 
 /** Where the value begins: behind the colon and at most one space. */
-const valueAt = (bytes: Buffer, colon: number, end: number): number => {
-  if (colon >= end) return end
-  return colon + 1 < end && bytes[colon + 1] === SPACE ? colon + 2 : colon + 1
+const valueAt = (bytes: Buffer, colonAt: number, end: number): number => {
+  if (colonAt >= end) return end
+  return colonAt + 1 < end && bytes[colonAt + 1] === space ? colonAt + 2 : colonAt + 1
 }
 
 /** Several `data` lines become one text with line feeds between them. */
 const joinLines = (bytes: Buffer, offsets: readonly number[]): Buffer => {
   const lines: Buffer[] = []
   for (let index = 0; index < offsets.length; index += 2) {
-    if (index > 0) lines.push(LINE_FEED)
+    if (index > 0) lines.push(lineFeedBytes)
     lines.push(bytes.subarray(offsets[index], offsets[index + 1]))
   }
   return Buffer.concat(lines)

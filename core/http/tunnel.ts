@@ -1,10 +1,12 @@
 /** A call that becomes a WebSocket: the same secrets, header rules and one bill, settled when the tunnel opens. */
 
 import { GatewayError } from "../errors.ts"
-import type { Secret, Target } from "../offer.ts"
-import type { Attempt, Outcome } from "../plugin.ts"
+import type { Secret, Target, Vendor } from "../offer.ts"
+import type { Attempt, Billed, Outcome } from "../plugin.ts"
+import type { Breaker, Verdict } from "./breaker.ts"
 import type { GatewayCall } from "./call.ts"
 import type { ExchangeContext, VendorTable } from "./exchange.ts"
+import { pushFields } from "./fields.ts"
 import { makeOutcome } from "./outcome.ts"
 import { openTunnel } from "./upgrade.ts"
 
@@ -19,11 +21,8 @@ export const runTunnel = async (
   const { upgraded } = call
   if (upgraded === undefined) throw new GatewayError("upgrade_required", "This path takes WebSocket requests only.")
   const vendor = table.vendor(target.vendor)
-  const secret = context.breaker
-    .order(vendor, call.get("principal").member)
-    .find(one => context.breaker.claim(vendor, one, target.model))
-  if (secret === undefined)
-    throw new GatewayError("upstream_unavailable", "The vendor is not available. Try again later.")
+  const secret = claimed(call, target, vendor, context.breaker)
+  const report = (verdict: Verdict): void => context.breaker.report(vendor, secret, target.model, verdict)
   const began = performance.now()
   const opened = await openTunnel({
     ...upgraded,
@@ -38,39 +37,51 @@ export const runTunnel = async (
     },
     connectMs: vendor.timeouts.connectMs + vendor.timeouts.firstByteMs,
   }).catch(error => {
-    context.breaker.report(vendor, secret, target.model, "unreachable")
+    report("unreachable")
     throw error
   })
-  call.upstreamMs += performance.now() - began
-  const status = opened.state === "open" ? 101 : opened.status
-  const attempt: Attempt = { vendor: vendor.name, secret: secret.name, status, ms: performance.now() - began }
+  const ms = performance.now() - began
+  call.upstreamMs += ms
   if (opened.state === "refused") {
-    context.breaker.report(vendor, secret, target.model, status === 401 || status === 403 ? "account" : "failed")
+    report(opened.status === 401 || opened.status === 403 ? "account" : "failed")
     throw new GatewayError("upstream_unavailable", "The vendor refused the connection.")
   }
-  context.breaker.report(vendor, secret, target.model, "ok")
+  report("ok")
   const billed = await call.bill({ usage: { requests: 1 }, outputBytes: 0 }, "delivered", target)
   call.onStop = () => opened.close()
   await opened.closed
   call.onStop = undefined
-  return makeOutcome({
+  return ended(call, target, { vendor: vendor.name, secret: secret.name, status: switchedProtocols, ms }, billed)
+}
+
+const switchedProtocols = 101
+
+/** @throws GatewayError `upstream_unavailable` (502): every secret rests */
+const claimed = (call: GatewayCall, target: Target, vendor: Vendor, breaker: Breaker): Secret => {
+  const affinity = call.find("principal")?.member ?? ""
+  const secret = breaker.order(vendor, affinity).find(one => breaker.claim(vendor, one, target.model))
+  if (secret !== undefined) return secret
+  throw new GatewayError("upstream_unavailable", "The vendor is not available. Try again later.")
+}
+
+const ended = (call: GatewayCall, target: Target, attempt: Attempt, { usage, source, micros }: Billed): Outcome =>
+  makeOutcome({
     end: call.stopped === undefined ? "delivered" : "broken",
-    status,
+    status: attempt.status,
     target,
     attempts: [call.stopped === undefined ? attempt : { ...attempt, error: call.stopped.code }],
     bytesOut: 0,
     upstreamMs: call.upstreamMs,
     streamed: true,
-    source: billed.source,
-    ...(billed.usage === undefined ? {} : { usage: billed.usage }),
-    ...(billed.micros === undefined ? {} : { billedMicros: billed.micros }),
+    source,
+    ...(usage === undefined ? {} : { usage }),
+    ...(micros === undefined ? {} : { billedMicros: micros }),
   })
-}
 
 const fieldsFor = (call: GatewayCall, target: Target, secret: Secret, table: VendorTable): string[] => {
   const fields = ["user-agent", "tollgate"]
   table.filter(target.vendor).toVendor(call.headers, fields)
-  const own = secret.reveal() === "" ? {} : table.adapter(target.vendor).authorise(secret, table.vendor(target.vendor))
-  for (const name in own) fields.push(name, own[name] as string)
+  if (secret.reveal() !== "")
+    pushFields(fields, table.adapter(target.vendor).authorise(secret, table.vendor(target.vendor)))
   return fields
 }

@@ -98,7 +98,7 @@ export const createUpstream = (options: { connections: () => number; clock: Cloc
   }
 
   return {
-    send: (request, handler) => new Exchange(request, handler, options).start(poolOf(request.vendor, request.secret)),
+    send: (request, handler) => new InFlight(request, handler, options).start(poolOf(request.vendor, request.secret)),
     keep: vendors => {
       const wanted = new Set<string>()
       for (const vendor of vendors) for (const secret of vendor.secrets) wanted.add(poolKey(vendor, secret))
@@ -116,7 +116,7 @@ export const createUpstream = (options: { connections: () => number; clock: Cloc
 }
 
 /** One request on its way: undici's handler and the deadline of its present phase. */
-class Exchange implements UpstreamCall, Dispatcher.DispatchHandler {
+class InFlight implements UpstreamCall, Dispatcher.DispatchHandler {
   deadline: number
   place: number | undefined
   readonly #request: UpstreamRequest

@@ -4,6 +4,7 @@ import type { GatewayError } from "../errors.ts"
 import { microsPerCredit } from "../offer.ts"
 import type { Answer } from "./answer.ts"
 import type { AttemptRun } from "./attempt.ts"
+import { pushFields } from "./fields.ts"
 
 /** Above this a relayed answer is not held. */
 const heldBytesMax = 4 * 1024 * 1024
@@ -39,7 +40,7 @@ export class WholeAnswer implements Answer {
       const fields = call.headFields()
       if (billed.micros !== undefined) fields.push("x-credits-charged", String(billed.micros / microsPerCredit))
       this.#run.vendorFields(fields, answer === undefined)
-      if (answer !== undefined) pushAll(fields, answer.headers ?? { "content-type": "application/json" })
+      if (answer !== undefined) pushFields(fields, answer.headers ?? { "content-type": "application/json" })
       fields.push("content-length", String(Buffer.byteLength(out)))
       call.client.head(this.#run.status, fields)
       await call.client.end(out)
@@ -72,8 +73,4 @@ export class WholeAnswer implements Answer {
     this.#held = []
     return held.length === 1 ? (held[0] as Buffer) : Buffer.concat(held)
   }
-}
-
-const pushAll = (fields: string[], headers: Readonly<Record<string, string>>): void => {
-  for (const name in headers) fields.push(name, headers[name] as string)
 }

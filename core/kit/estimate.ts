@@ -7,7 +7,7 @@ const bytesPerToken = 3
 const tokensPerImage = 1600
 const tokensPerFile = 3000
 
-/** Tokens, rounded up. @see design, section 5 */
+/** Tokens, rounded up: rather more than a vendor counts, so that a hold covers the input. */
 export const estimatedInput = ({
   textBytes,
   images,

@@ -17,6 +17,9 @@ const json = JSON as typeof JSON & {
   isRawJSON(value: unknown): value is { readonly rawJSON: string }
 }
 
+/** A text of JSON that `JSON.stringify` writes as it stands. */
+export const rawJson = (text: string): unknown => json.rawJSON(text)
+
 /** A number that would be written differently: an object of the engine's, which `JSON.stringify` writes as it stood. */
 export const isExactNumber = (value: unknown): boolean => json.isRawJSON(value)
 

@@ -1,6 +1,6 @@
 /** What is remembered: one page of interfaces, two engines (sqlite, redis), one contract suite. */
 
-import type { ModelType, Usage } from "../offer.ts"
+import type { Usage } from "../offer.ts"
 
 export type KeyState = "valid" | "disabled" | "revoked"
 
@@ -73,7 +73,7 @@ export interface WindowLimit {
 }
 
 export interface HoldRequest {
-  /** `<call id>` or `<call id>.<n>`; every verb is idempotent by it. */
+  /** The call's own; every verb is idempotent by it. */
   readonly id: string
   readonly member: MemberRef
   /** Wanted; `min(micros, available)` is set aside. */
@@ -96,7 +96,8 @@ export type UsageSource = "vendor" | "counted" | "none"
 export interface ChargeDetail {
   readonly key: string
   readonly model: string
-  readonly kind: ModelType | string
+  /** The model's type, or what the route says in its place. */
+  readonly kind: string
   readonly route: string
   readonly priceDigest: string
   readonly usage: Usage
@@ -178,7 +179,7 @@ export interface Windows {
   hit(bucket: string, member: MemberRef, limit: WindowLimit): Promise<WindowAnswer>
 }
 
-/** Small records with expiry: operations, realtime tokens, stored response ids, thought signatures. */
+/** Small records with expiry: stored response ids, thought signatures, reasoning that a model wants back. */
 export interface Records {
   put(key: string, value: string, ttlMs: number): Promise<void>
   get(key: string): Promise<string | undefined>

@@ -10,6 +10,7 @@ import {
   type Plugin,
   refuseStoredIds,
   signatureStore,
+  spokeContext,
   type Target,
 } from "../../core/index.ts"
 import { chatDraft } from "./draft.ts"
@@ -78,8 +79,6 @@ const complete = async (host: Host, call: Call) => {
   const request = (await reasoning?.putBack(ruled)) ?? ruled
   const { stream_options } = sent as { readonly stream_options?: { readonly include_usage?: boolean } | null }
   const told = {
-    model,
-    rules: model.rules,
     id: `chatcmpl-${call.id.replaceAll("-", "")}`,
     created: Math.floor(host.clock.now() / 1000),
     includeUsage: stream_options?.include_usage === true,
@@ -87,13 +86,11 @@ const complete = async (host: Host, call: Call) => {
   const signatures = signatureStore(host, call)
   return call.exchange(async (target: Target): Promise<Draft> => {
     const adapter = host.adapterOf(target.vendor)
-    const vendor = host.catalog.vendors.get(target.vendor)!
     // Only a translated wire has signatures that the hub's own does not carry.
     const known = adapter.chat?.stream === undefined ? undefined : await signatures.find(request)
     const makeContext = () => ({
       ...told,
-      target,
-      vendor,
+      ...spokeContext(host, model, target),
       ...(known === undefined ? {} : { signatures: known }),
       keep: signatures.keep,
     })

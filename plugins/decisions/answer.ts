@@ -1,6 +1,6 @@
 /** Distributions written as answers, in the form of the request. */
 
-import { type ChatAnswer, isObject, type JsonObject } from "../../core/index.ts"
+import { type ChatAnswer, type JsonObject, record } from "../../core/index.ts"
 import type { Distribution } from "./distribution.ts"
 import type { Question } from "./questions.ts"
 
@@ -65,13 +65,12 @@ const writers: Readonly<Record<Question["type"], Write>> = {
 const rounded = (value: number): number => Math.round(value * 1e6) / 1e6
 
 const usageOf = (reported: unknown, form: Form) => {
-  const usage: JsonObject = isObject(reported) ? reported : {}
-  const details = (value: unknown): JsonObject => (isObject(value) ? value : {})
+  const usage = record(reported)
   const number = (value: unknown): number => (typeof value === "number" ? value : 0)
   const input_tokens = number(usage.prompt_tokens)
   const output_tokens = number(usage.completion_tokens)
   if (form === "map") return { input_tokens, output_tokens }
-  const inputs = details(usage.prompt_tokens_details)
+  const inputs = record(usage.prompt_tokens_details)
   return {
     input_tokens,
     input_tokens_details: {
@@ -79,7 +78,7 @@ const usageOf = (reported: unknown, form: Form) => {
       cache_write_tokens: number(inputs.cache_write_tokens),
     },
     output_tokens,
-    output_tokens_details: { reasoning_tokens: number(details(usage.completion_tokens_details).reasoning_tokens) },
+    output_tokens_details: { reasoning_tokens: number(record(usage.completion_tokens_details).reasoning_tokens) },
     total_tokens: input_tokens + output_tokens,
   }
 }

@@ -1,6 +1,6 @@
 /** What a model's answer says of each option: numbers that sum to 1, from its log probabilities or its own words. */
 
-import { type ChatAnswer, isObject, type JsonObject, unreadable } from "../../core/index.ts"
+import { type ChatAnswer, isObject, type JsonObject, list, record, text, unreadable } from "../../core/index.ts"
 import { keyOf, type Means } from "./prompt.ts"
 import type { Question } from "./questions.ts"
 
@@ -16,12 +16,12 @@ export const distributionsOf = (
   questions: readonly Question[],
   means: Means,
 ): readonly Distribution[] | undefined => {
-  const choice = first(answer.choices)
-  const message: JsonObject = isObject(choice.message) ? choice.message : {}
-  const text = typeof message.content === "string" ? message.content : ""
-  const refused = typeof message.refusal === "string" && message.refusal !== ""
-  if (text === "" && (refused || choice.finish_reason === "content_filter")) return undefined
-  const answers = parsed(text)
+  const choice = record(list(answer.choices)[0])
+  const { content, refusal } = record(choice.message)
+  const words = text(content)
+  const isRefused = text(refusal) !== undefined || choice.finish_reason === "content_filter"
+  if (words === undefined && isRefused) return undefined
+  const answers = parsed(words ?? "")
   const tokens = means === "logprobs" ? tokensOf(choice.logprobs) : []
   return questions.map(({ options }, index) => {
     const said = answers[keyOf(index)]
@@ -31,14 +31,9 @@ export const distributionsOf = (
   })
 }
 
-const first = (list: unknown): JsonObject => {
-  const [one] = Array.isArray(list) ? (list as readonly unknown[]) : []
-  return isObject(one) ? one : {}
-}
-
-const parsed = (text: string): JsonObject => {
+const parsed = (written: string): JsonObject => {
   try {
-    const value: unknown = JSON.parse(text)
+    const value: unknown = JSON.parse(written)
     if (isObject(value)) return value
   } catch {
     // said below
@@ -48,7 +43,7 @@ const parsed = (text: string): JsonObject => {
 
 const statedOf = (said: unknown, options: number): readonly number[] =>
   Array.from({ length: options }, (_, number) => {
-    const probability = isObject(said) ? said[String(number)] : undefined
+    const probability = record(said)[String(number)]
     if (typeof probability === "number" && probability >= 0 && probability <= 1) return probability
     throw unreadable()
   })
@@ -64,18 +59,15 @@ interface Token {
   readonly alternatives: readonly JsonObject[]
 }
 
-const tokensOf = (logprobs: unknown): readonly Token[] => {
-  const content = isObject(logprobs) && Array.isArray(logprobs.content) ? logprobs.content : []
-  return content.filter(isObject).map(one => ({
-    text: typeof one.token === "string" ? one.token : "",
-    alternatives: [one, ...(Array.isArray(one.top_logprobs) ? one.top_logprobs.filter(isObject) : [])],
-  }))
-}
+const tokensOf = (logprobs: unknown): readonly Token[] =>
+  list(record(logprobs).content)
+    .filter(isObject)
+    .map(one => ({ text: text(one.token) ?? "", alternatives: [one, ...list(one.top_logprobs).filter(isObject)] }))
 
 /** What the model thought where it wrote the number of a question; `undefined` when no single token wrote it. */
 const thoughtOf = (tokens: readonly Token[], key: string, options: number): Distribution | undefined => {
-  const text = tokens.map(token => token.text).join("")
-  const found = new RegExp(`"${key}"\\s*:\\s*(?=\\d)`).exec(text)
+  const words = tokens.map(token => token.text).join("")
+  const found = new RegExp(`"${key}"\\s*:\\s*(?=\\d)`).exec(words)
   if (found === null) return undefined
   const token = startingAt(tokens, found.index + found[0].length)
   if (token === undefined) return undefined

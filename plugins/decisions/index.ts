@@ -13,6 +13,8 @@ import {
   type Outcome,
   type Plugin,
   refuseStoredIds,
+  sendDraft,
+  spokeContext,
   type Target,
 } from "../../core/index.ts"
 import { decision, type Form } from "./answer.ts"
@@ -64,22 +66,20 @@ const decide = async (host: Host, call: Call): Promise<Outcome> => {
   const asked = { form, questions: questionsOf(request.questions), state: stateOf(request) }
   const { model } = call.get("model")
   const shared = {
-    model,
-    rules: model.rules,
     id: `dec-${call.id.replaceAll("-", "")}`,
     created: Math.floor(host.clock.now() / 1000),
     includeUsage: false,
   }
   return call.exchange((target: Target): Draft => {
     const adapter = host.adapterOf(target.vendor)
-    const vendor = host.catalog.vendors.get(target.vendor)!
+    const context = spokeContext(host, model, target)
     if (model.type === "decision" && adapter.decisions !== undefined) {
       const { api, path } = adapter.decisions
-      return { verb: "relay", api, path: path(form, vendor), streamed: false }
+      return { verb: "relay", api, path: path(form, context.vendor), streamed: false }
     }
     const { chat } = adapter
     if (chat === undefined) throw host.error("internal", "Internal error", { cause: `${adapter.name} has no chat` })
-    return draftOf(chat, asked, { ...shared, target, vendor }, meansOf(adapter, model))
+    return draftOf(chat, asked, { ...shared, ...context }, meansOf(adapter, model))
   })
 }
 
@@ -104,23 +104,17 @@ interface Asked {
 
 const draftOf = (spoke: ChatSpoke, asked: Asked, context: ChatContext, means: Means): Draft => {
   const model = context.model.name
-  const { path, body, headers, memo } = spoke.request(chatRequest({ ...asked, model, means }), context)
+  const { memo, ...sent } = spoke.request(chatRequest({ ...asked, model, means }), context)
+  const answer = (body: Buffer) => {
+    const chat = spoke.whole(body, context, memo)
+    return decision({ ...asked, model, distributions: distributionsOf(chat, asked.questions, means), chat })
+  }
   return {
-    verb: "send",
-    api: spoke.api,
-    path,
-    streamed: false,
-    body: JSON.stringify(body),
-    ...(headers === undefined ? {} : { headers }),
+    ...sendDraft(spoke.api, sent, answer),
     // A host that does not offer log probabilities says so by refusing them.
     retry: fault =>
       means === "logprobs" && /logprobs/.test(`${fault.param} ${fault.message}`)
         ? draftOf(spoke, asked, context, "stated")
         : undefined,
-    answer: answer => {
-      const chat = spoke.whole(answer, context, memo)
-      const distributions = distributionsOf(chat, asked.questions, means)
-      return { body: JSON.stringify(decision({ ...asked, model, distributions, chat })) }
-    },
   }
 }

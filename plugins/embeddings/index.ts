@@ -1,6 +1,6 @@
 /** `POST /embeddings/`: the OpenAI shape for every embedding model, in both codings of vectors. */
 
-import { type Draft, GatewayError, isSet, type Plugin, record } from "../../core/index.ts"
+import { type Draft, GatewayError, isSet, type Plugin, record, sendDraft, spokeContext } from "../../core/index.ts"
 import { coded } from "./vectors.ts"
 
 const token = { type: "integer", minimum: 0 }
@@ -54,24 +54,15 @@ export default {
           if (spoke === undefined)
             throw host.error("internal", "Internal error", { cause: `${adapter.name} embeds nothing` })
           refuseUnknown(request, spoke.takes)
-          const vendor = host.catalog.vendors.get(target.vendor)!
-          const context = { model, target, vendor, rules: model.rules }
-          const { path, body, headers } = spoke.request(request, context)
+          const context = spokeContext(host, model, target)
           const written = (answer: Readonly<Record<string, unknown>>) => ({
             ...answer,
             usage: usageOf(answer.usage, tokens),
             data: coded(answer.data as readonly unknown[], coding),
             model: model.name,
           })
-          return {
-            verb: "send",
-            api: spoke.api,
-            path,
-            streamed: false,
-            body: JSON.stringify(body),
-            ...(headers === undefined ? {} : { headers }),
-            answer: answer => ({ body: JSON.stringify(written(spoke.whole(answer, request, context))) }),
-          }
+          const sent = spoke.request(request, context)
+          return sendDraft(spoke.api, sent, body => written(spoke.whole(body, request, context)))
         })
       },
     })

@@ -13,9 +13,7 @@ export const coded = (data: readonly unknown[], coding: Coding): readonly unknow
 
 const vectorIn = (embedding: unknown, coding: Coding): unknown => {
   if (typeof embedding === "string") return coding === "base64" ? embedding : floatsOf(embedding)
-  if (!Array.isArray(embedding)) {
-    throw unreadable()
-  }
+  if (!Array.isArray(embedding)) throw unreadable()
   return coding === "base64" ? base64Of(embedding) : embedding
 }
 

@@ -1,6 +1,6 @@
 /** Things that lie in the vendor's account: no route of the gateway stores any, so they are somebody else's. */
 
-import { hostOf, type JsonObject, objectsIn, type StoredIds } from "../../core/index.ts"
+import { hostOf, isSet, type JsonObject, objectsIn, type StoredIds } from "../../core/index.ts"
 
 /** The API takes both spellings of its names. */
 const stored = ["cachedContent", "cached_content", "fileSearchStoreNames", "file_search_store_names"]
@@ -31,11 +31,11 @@ const foreignField = (request: JsonObject): string | undefined => {
 }
 
 const isFilled = (value: unknown): boolean =>
-  value !== undefined && value !== null && value !== "" && !(Array.isArray(value) && value.length === 0)
+  isSet(value) && value !== "" && !(Array.isArray(value) && value.length === 0)
 
 /** Public pages and videos are the client's to name; `files/...`, buckets and the API's own host are accounts. */
 const isUpload = (uri: unknown): boolean => {
-  if (uri === undefined || uri === null || uri === "") return false
+  if (!isSet(uri) || uri === "") return false
   const url = typeof uri === "string" ? URL.parse(uri) : null
   if (url === null || (url.protocol !== "https:" && url.protocol !== "http:")) return true
   const host = hostOf(url)

@@ -52,9 +52,7 @@ export interface Verdict {
 /** @throws GatewayError `upstream_unreadable` (502): the model said something else. Never taken for "safe" */
 export const verdictOf = (text: string): Verdict => {
   const [, word, codes = ""] = verdict.exec(text) ?? []
-  if (word === undefined) {
-    throw unreadable()
-  }
+  if (word === undefined) throw unreadable()
   const flagged = word.toLowerCase() === "unsafe"
   const raised = new Set(flagged ? (codes.toUpperCase().match(/S\d+/g) ?? []).map(code => categoryOfCode[code]) : [])
   return {

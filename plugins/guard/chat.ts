@@ -5,8 +5,11 @@ import {
   type ChatSpoke,
   GatewayError,
   isObject,
+  list,
   type ModerationSpoke,
+  record,
   type SpokeRequest,
+  text,
 } from "../../core/index.ts"
 import { verdictOf } from "./categories.ts"
 
@@ -42,8 +45,6 @@ export const guardAnswer = (
   memo: unknown,
 ): ReturnType<ModerationSpoke["whole"]> => {
   const answer = spoke.whole(body, context, memo)
-  const [choice] = Array.isArray(answer.choices) ? answer.choices : []
-  const message: unknown = isObject(choice) ? choice.message : undefined
-  const text = isObject(message) ? message.content : undefined
-  return { results: [verdictOf(typeof text === "string" ? text : "")] }
+  const { content } = record(record(list(answer.choices)[0]).message)
+  return { results: [verdictOf(text(content) ?? "")] }
 }

@@ -11,6 +11,8 @@ import {
   record,
   refuseStoredIds,
   type StoredIds,
+  sendDraft,
+  spokeContext,
   type Target,
 } from "../../core/index.ts"
 import { guardAnswer, guardRequest } from "./chat.ts"
@@ -75,32 +77,20 @@ const judge = async (host: Host, call: Call) => {
   const request = body.json()
   const { model } = call.get("model")
   const id = `modr-${call.id.replaceAll("-", "")}`
-  const shared = { model, rules: model.rules, id, created: Math.floor(host.clock.now() / 1000), includeUsage: false }
+  const created = Math.floor(host.clock.now() / 1000)
   return call.exchange((target: Target): Draft => {
     const { name, chat, moderation } = host.adapterOf(target.vendor)
-    const context: ChatContext = { ...shared, target, vendor: host.catalog.vendors.get(target.vendor)! }
+    const context: ChatContext = { ...spokeContext(host, model, target), id, created, includeUsage: false }
     const written = (answer: Readonly<Record<string, unknown>>) => {
       const results = answer.results as readonly { readonly flagged?: unknown }[]
       return { flagged: results.some(result => result.flagged === true), id, ...answer, model: model.name }
     }
     if (model.capabilities.includes(byChat) && chat !== undefined) {
       const { memo, ...sent } = guardRequest(chat, request.input, context)
-      return send(chat.api, sent, body => written(guardAnswer(chat, body, context, memo)))
+      return sendDraft(chat.api, sent, body => written(guardAnswer(chat, body, context, memo)))
     }
     if (moderation === undefined) throw host.error("internal", "Internal error", { cause: `${name} judges nothing` })
     const sent = moderation.request(request, context)
-    return send(moderation.api, sent, body => written(moderation.whole(body, context)))
+    return sendDraft(moderation.api, sent, body => written(moderation.whole(body, context)))
   })
 }
-
-type Sent = { readonly path: string; readonly body: object; readonly headers?: Readonly<Record<string, string>> }
-
-const send = (api: string, { path, body, headers }: Sent, answer: (body: Buffer) => object): Draft => ({
-  verb: "send",
-  api,
-  path,
-  streamed: false,
-  body: JSON.stringify(body),
-  ...(headers === undefined ? {} : { headers }),
-  answer: body => ({ body: JSON.stringify(answer(body)) }),
-})

@@ -21,6 +21,7 @@ import {
   record,
   type StreamEvent,
   signatureStore,
+  spokeContext,
   type Target,
   text,
 } from "../../core/index.ts"
@@ -36,10 +37,7 @@ export const translatedDraft = async (host: Host, call: Call, target: Target): P
   const asked = record(exactJson((await call.body()).bytes.toString(), ["input"]))
   const request = chatRequest(asked, model)
   const context: ChatContext = {
-    model,
-    target,
-    vendor: host.catalog.vendors.get(target.vendor)!,
-    rules: model.rules,
+    ...spokeContext(host, model, target),
     id: `chatcmpl-${id}`,
     created: Math.floor(host.clock.now() / 1000),
     includeUsage: true,

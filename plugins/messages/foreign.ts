@@ -1,6 +1,15 @@
 /** Ids of things that lie in the vendor's account: no route of the gateway stores any, so they are somebody else's. */
 
-import { isObject, isUploadUrl, type JsonObject, objectsIn, record, type StoredIds } from "../../core/index.ts"
+import {
+  isObject,
+  isSet,
+  isUploadUrl,
+  type JsonObject,
+  list,
+  objectsIn,
+  record,
+  type StoredIds,
+} from "../../core/index.ts"
 
 const suspects: readonly string[] = ["file_id", "container", "previous_message_id"]
 
@@ -11,23 +20,20 @@ export const clientData: ReadonlySet<string> = new Set(["input", "input_schema",
 const foreignField = (request: JsonObject): string | undefined => {
   if (isForeignContainer(request.container)) return "container"
   for (const field of ["thread", "diagnostics"]) {
-    if (present(record(request[field]).previous_message_id)) return field
+    if (isSet(record(request[field]).previous_message_id)) return field
   }
   for (const object of objectsIn(request, clientData)) {
     // Results of earlier turns tell file ids too; only these two forms make the vendor open a file.
     const opens = object.type === "file" || object.type === "container_upload"
-    if (opens && present(object.file_id)) return "file_id"
+    if (opens && isSet(object.file_id)) return "file_id"
   }
   return undefined
 }
 
-const present = (value: unknown): boolean => value !== undefined && value !== null
-
 /** Skills that the vendor itself offers belong to everyone. */
 const isForeignContainer = (container: unknown): boolean => {
-  if (!isObject(container)) return present(container)
-  const skills = Array.isArray(container.skills) ? container.skills : []
-  return present(container.id) || skills.some(skill => isObject(skill) && skill.type === "custom")
+  if (!isObject(container)) return isSet(container)
+  return isSet(container.id) || list(container.skills).some(skill => record(skill).type === "custom")
 }
 
 /** What the route refuses. A client whose thread is not found sends the whole conversation instead. */

@@ -3,7 +3,7 @@
  * belongs to somebody else. (Answers of the Responses API are the exception: `stored.ts`.)
  */
 
-import { isObject, type JsonObject, objectsIn, type StoredIds } from "../../core/index.ts"
+import { isObject, isSet, type JsonObject, list, objectsIn, record, type StoredIds } from "../../core/index.ts"
 
 /** `id`: an item may be named by nothing else. */
 const suspects: readonly string[] = [
@@ -31,17 +31,17 @@ const skip: ReadonlySet<string> = new Set([
 
 /** The name of the first field that points into the vendor's account, if there is one. */
 const foreignField = (request: JsonObject): string | undefined => {
-  if (isObject(request.prompt) && present(request.prompt.id)) return "prompt.id"
+  if (isSet(record(request.prompt).id)) return "prompt.id"
   for (const object of objectsIn(request, skip)) {
     const field = fieldIn(object)
     if (field !== undefined) return field
   }
-  return isList(request.input) ? request.input.map(itemReference).find(one => one !== undefined) : undefined
+  return list(request.input)
+    .map(itemReference)
+    .find(one => one !== undefined)
 }
 
-const isList = (value: unknown): value is readonly unknown[] => Array.isArray(value)
-const present = (value: unknown): boolean => value !== undefined && value !== null
-const isFilled = (value: unknown): boolean => present(value) && !(isList(value) && value.length === 0)
+const isFilled = (value: unknown): boolean => isSet(value) && !(Array.isArray(value) && value.length === 0)
 
 const fieldIn = (object: JsonObject): string | undefined => {
   const named = ["file_id", "file_ids", "vector_store_ids", "skill_id"].find(key => isFilled(object[key]))
@@ -53,8 +53,8 @@ const fieldIn = (object: JsonObject): string | undefined => {
 
 /** `{id}` or `{type: "item_reference", id}`: an item of an earlier answer, by its id alone. */
 const itemReference = (item: unknown): string | undefined => {
-  if (!isObject(item) || !present(item.id)) return undefined
-  const isBare = !present(item.type) && !present(item.role)
+  if (!isObject(item) || !isSet(item.id)) return undefined
+  const isBare = !isSet(item.type) && !isSet(item.role)
   return item.type === "item_reference" || isBare ? "item_reference" : undefined
 }
 

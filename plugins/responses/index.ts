@@ -6,6 +6,7 @@ import {
   type Demand,
   type Draft,
   type Host,
+  isSet,
   type Plugin,
   refuseStoredIds,
   sharesIds,
@@ -65,7 +66,7 @@ const demand = (body: Body): Demand => {
 const respond = async (host: Host, call: Call) => {
   const body = await call.body()
   const background = body.field("background")
-  if (background !== undefined && background !== null && background !== false) {
+  if (isSet(background) && background !== false) {
     throw host.error("invalid_request", "background: true is not supported: its usage cannot be seen", {
       param: "background",
     })

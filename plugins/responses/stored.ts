@@ -1,7 +1,6 @@
 /** Whose stored answers are whose: an id is good for the member that made it, with the secret that made it. */
 
-import type { Attempt, Body, Call, Host } from "../../core/index.ts"
-import { invalidInput, isObject } from "../../core/index.ts"
+import { type Attempt, type Body, type Call, type Host, invalidInput, isObject } from "../../core/index.ts"
 
 /** So long the vendor keeps what it stored. */
 const lifeMs = 30 * 24 * 3_600_000

@@ -1,10 +1,8 @@
 /** Reading requests that nobody has checked yet. */
 
-import { isObject, type JsonObject } from "../../core/index.ts"
+import { isObject, type JsonObject, list } from "../../core/index.ts"
 
-export const record = (value: unknown): JsonObject => (isObject(value) ? value : {})
-
-export const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+export { list, record } from "../../core/index.ts"
 
 export const records = (value: unknown): readonly JsonObject[] => list(value).filter(isObject)
 

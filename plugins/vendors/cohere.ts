@@ -4,7 +4,7 @@ import type { Adapter, EmbeddingsSpoke } from "../../core/index.ts"
 import { answerIn, apiPath, apiPathOptions, picked } from "./common/answers.ts"
 import { compact, count, type Surprises } from "./common/counts.ts"
 import { embeddingList, inputType, textsOf } from "./common/embeddings.ts"
-import { type Json, list, record } from "./common/json.ts"
+import { type JsonObject, list, record } from "./common/json.ts"
 import { messageDialect, messageFaults } from "./common/message-faults.ts"
 import { rerankSpoke } from "./common/rerank.ts"
 import { inputOf, wholeOnly, withUsage } from "./common/whole-meter.ts"
@@ -14,7 +14,7 @@ const mostTexts = 96
 
 const inputTypes = { document: "search_document", query: "search_query" }
 
-const billed = (answer: Json): Json => record(record(answer.meta).billed_units)
+const billed = (answer: JsonObject): JsonObject => record(record(answer.meta).billed_units)
 
 const embeddings: EmbeddingsSpoke = {
   api: "embed",
@@ -40,7 +40,7 @@ const embeddings: EmbeddingsSpoke = {
 }
 
 /** A search unit is one query over up to 100 documents: a request of the price card. */
-const searches = (answer: Json, surprises: Surprises) => {
+const searches = (answer: JsonObject, surprises: Surprises) => {
   const units = count(billed(answer).search_units, surprises)
   return units === undefined ? undefined : compact({ requests: units })
 }

@@ -1,19 +1,19 @@
 /** Exa: web search, page contents and answers with sources. Relayed byte for byte, billed by the cost that it tells. */
 
-import type {
-  Adapter,
-  Api,
-  Dialect,
-  EventSign,
-  GatewayError,
-  StreamEvent,
-  Usage,
-  UsageReader,
-  UsageReport,
+import {
+  type Adapter,
+  type Api,
+  afterDash,
+  type Dialect,
+  type EventSign,
+  type GatewayError,
+  type StreamEvent,
+  type Usage,
+  type UsageReader,
+  type UsageReport,
 } from "../../core/index.ts"
 import { Surprises } from "./common/counts.ts"
-import { afterDash } from "./common/dialects.ts"
-import { isDone, type Json, list, parse, record, textBytes } from "./common/json.ts"
+import { isDone, type JsonObject, list, parse, record, textBytes } from "./common/json.ts"
 import { messageFaults } from "./common/message-faults.ts"
 
 /** No call costs more; a larger number is a fault of the vendor, not a bill. */
@@ -53,7 +53,7 @@ class CostMeter implements UsageReader {
     return this.#whole ? { requests: 1 } : undefined
   }
 
-  #read(bytes: Buffer): Json {
+  #read(bytes: Buffer): JsonObject {
     const parsed = parse(bytes)
     if (parsed === undefined) this.#surprises.note("bad_json")
     const answer = record(parsed)
@@ -64,7 +64,7 @@ class CostMeter implements UsageReader {
   }
 }
 
-const contentBytes = (chunk: Json): number =>
+const contentBytes = (chunk: JsonObject): number =>
   list(chunk.choices).reduce<number>((bytes, choice) => bytes + textBytes(record(record(choice).delta).content), 0) +
   (list(chunk.citations).length > 0 || list(chunk.results).length > 0 ? 1 : 0)
 

@@ -5,8 +5,16 @@
  *   options: { auth: { field: x-api-key, prefix: "" }, to_vendor: [x-team], to_client: [x-took] }
  */
 
-import type { Adapter, AllowedFields, Api, Fault, GatewayError, UsageReader, Vendor } from "../../core/index.ts"
-import { afterDash } from "./common/dialects.ts"
+import {
+  type Adapter,
+  type AllowedFields,
+  type Api,
+  afterDash,
+  type Fault,
+  type GatewayError,
+  type UsageReader,
+  type Vendor,
+} from "../../core/index.ts"
 import { faultOf, kindOf } from "./common/faults.ts"
 
 interface Options {

@@ -3,7 +3,7 @@
 import type { Adapter, EmbeddingsSpoke } from "../../core/index.ts"
 import { apiPath, apiPathOptions, picked } from "./common/answers.ts"
 import { countedList, inputType, textsOf } from "./common/embeddings.ts"
-import { type Json, list, record } from "./common/json.ts"
+import { type JsonObject, list, record } from "./common/json.ts"
 import { messageDialect, messageFaults } from "./common/message-faults.ts"
 import { rerankSpoke } from "./common/rerank.ts"
 import { inputOf, wholeOnly, withUsage } from "./common/whole-meter.ts"
@@ -36,7 +36,7 @@ const embeddings: EmbeddingsSpoke = {
   whole: (body, request) => countedList(body, textsOf(request, mostTexts).length),
 }
 
-const listed = wholeOnly((answer: Json, surprises) =>
+const listed = wholeOnly((answer: JsonObject, surprises) =>
   withUsage(list(answer.data).length > 0, inputOf(record(answer.usage).total_tokens, surprises)),
 )
 

@@ -1,9 +1,8 @@
 /** Vendors and their adapters: what stops a start, at which line, and an adapter that a plugin brings. */
 
-import { createHash } from "node:crypto"
 import t, { type Test } from "tap"
 import type { Adapter, Plugin } from "../../core/index.ts"
-import { type TestGatewayOptions, testGateway, testKey } from "../../core/testing.ts"
+import { type TestGatewayOptions, testGateway } from "../../core/testing.ts"
 import openai from "../../plugins/vendors/openai/index.ts"
 import { chatAnswer, fakeVendor, json } from "../fixtures/product.ts"
 
@@ -95,14 +94,11 @@ const bringing = (adapter: Adapter): Plugin => ({ name: "bringer", api: 1, setup
 t.test("a plugin brings an adapter, and vendors that name it are called with it", async t => {
   const upstream = await fakeVendor(t)
   upstream.answer = (_, response) => json(response, 200, chatAnswer)
-  const digest = createHash("sha256").update(testKey).digest("hex")
-  const members = { alice: { credits: 1_000, keys: [`sha256:${digest}`] } }
   const gateway = await open(t, {
     env: { K: "secret" },
     gateway: {
       sandbox: false,
       vendors: { host: { adapter: "mine", origin: upstream.origin, secrets: [{ env: "K" }], options: { path: 1 } } },
-      bootstrap: { organisations: { acme: { models: "all", members } } },
     },
     catalog: catalog({ type: "llm", price: { input: "1 per 1K tokens", output: "1 per 1K tokens" } }),
     plugins: [bringing(mine)],

@@ -1,8 +1,7 @@
 /** A conversation stays with one target and one secret, because the vendors' prompt caches live there. */
 
-import { createHash } from "node:crypto"
 import t, { type Test } from "tap"
-import { testGateway, testKey } from "../../core/testing.ts"
+import { testGateway } from "../../core/testing.ts"
 import { answering, type FakeVendor, fakeVendor } from "../fixtures/vendor.ts"
 
 const answer = JSON.stringify({
@@ -17,7 +16,6 @@ const answer = JSON.stringify({
 })
 
 const open = async (t: Test, vendors: readonly FakeVendor[], weights: readonly (number | undefined)[]) => {
-  const digest = `sha256:${createHash("sha256").update(testKey).digest("hex")}`
   const env = Object.fromEntries(["K1", "K2", "K3"].map(name => [name, `sk-${name}`]))
   const gateway = await testGateway({
     env,
@@ -30,11 +28,6 @@ const open = async (t: Test, vendors: readonly FakeVendor[], weights: readonly (
           { adapter: "anthropic", origin, secrets: Object.keys(env).map(name => ({ env: name })) },
         ]),
       ),
-      bootstrap: {
-        organisations: {
-          acme: { gateway: true, models: "all", members: { alice: { credits: 1_000, keys: [digest] } } },
-        },
-      },
     },
     catalog: {
       models: {

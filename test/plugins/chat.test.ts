@@ -1,7 +1,6 @@
 import fc from "fast-check"
 import t from "tap"
-import type { EventSign } from "../../core/index.ts"
-import { withoutEffort } from "../../core/index.ts"
+import { type EventSign, withoutEffort } from "../../core/index.ts"
 import { ByteChunks, withoutUsage } from "../../plugins/chat/chunks.ts"
 import { checkValues } from "../../plugins/chat/schema.ts"
 import adapter from "../../plugins/vendors/openai/index.ts"

@@ -7,19 +7,12 @@ import { testGateway, testKey } from "../../core/testing.ts"
 import { answering, fakeVendor } from "../fixtures/vendor.ts"
 import { echoServer } from "../fixtures/web-socket.ts"
 
-const digest = `sha256:${createHash("sha256").update(testKey).digest("hex")}`
-
 const open = async (t: Test, origin: string, line: object = {}, vendor: object = {}) => {
   const gateway = await testGateway({
     env: { K: "vendor-secret" },
     gateway: {
       sandbox: false,
       shutdown: "200ms",
-      bootstrap: {
-        organisations: {
-          acme: { gateway: true, models: "all", members: { alice: { credits: 1_000, keys: [digest] } } },
-        },
-      },
       vendors: { tools: { adapter: "http", origin, secrets: [{ env: "K" }], ...vendor } },
       plugins: [
         "metrics",

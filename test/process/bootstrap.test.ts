@@ -80,3 +80,26 @@ t.test("what exists is never changed", async t => {
   t.match(await store.accounts.balance(alice), { granted: 500 })
   t.match(await store.directory.organisation("acme"), { gateway: false })
 })
+
+t.test("a bootstrap that is ended while it tries does not try again", async t => {
+  const store = await open(t)
+  const clock = testClock()
+  let tries = 0
+  let fail = (_: Error): void => {}
+  const away: Store = {
+    ...store,
+    directory: Object.assign(Object.create(store.directory), {
+      createOrganisation: () => {
+        tries += 1
+        return tries === 1 ? Promise.reject(new Error("away")) : new Promise((_, reject) => (fail = reject))
+      },
+    }),
+  }
+  const end = await bootstrap(acme, away, clock, log)
+  await clock.advance(1_000)
+  t.equal(tries, 2)
+  end()
+  fail(new Error("away still"))
+  await clock.advance(10_000)
+  t.equal(tries, 2)
+})

@@ -1,7 +1,6 @@
 /** How errors look to clients of the Messages SDKs. */
 
-import type { Dialect, ErrorCode, GatewayError } from "../../../core/index.ts"
-import { afterDash } from "../common/dialects.ts"
+import { afterDash, type Dialect, type ErrorCode, type GatewayError } from "../../../core/index.ts"
 
 const typeByStatus: Readonly<Record<number, string>> = {
   401: "authentication_error",

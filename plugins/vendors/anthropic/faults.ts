@@ -2,7 +2,7 @@
 
 import type { Fault } from "../../../core/index.ts"
 import { type AnswerHeaders, type FaultWord, faultOf, kindOf, retryAfterMs } from "../common/faults.ts"
-import { type Json, parse, record, text } from "../common/json.ts"
+import { type JsonObject, parse, record, text } from "../common/json.ts"
 
 /** `error.type` and the status that the vendor documents for it. */
 const words: Readonly<Record<string, FaultWord>> = {
@@ -46,7 +46,7 @@ export const fault = (status: number, body: Buffer, headers: AnswerHeaders): Fau
 }
 
 /** An `error` event inside a 200. */
-export const eventFault = (event: Json): Fault => {
+export const eventFault = (event: JsonObject): Fault => {
   const told = toldBy(event)
   const [kind, status] = (Object.hasOwn(words, told.type) ? words[told.type] : undefined) ?? (["server", 502] as const)
   return faultOf({ kind: isAccount(told) ? "account" : kind, status, message: told.message })

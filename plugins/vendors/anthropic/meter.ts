@@ -2,7 +2,7 @@
 
 import type { EventSign, StreamEvent, Usage, UsageReader, UsageReport } from "../../../core/index.ts"
 import { Surprises } from "../common/counts.ts"
-import { type Json, list, parse, record, text, textBytes } from "../common/json.ts"
+import { type JsonObject, list, parse, record, text, textBytes } from "../common/json.ts"
 import { eventFault } from "./faults.ts"
 import { merge, tokensOf } from "./usage.ts"
 
@@ -12,13 +12,13 @@ const metered: ReadonlySet<string> = new Set(["message_start", "message_delta", 
 export class MessagesMeter implements UsageReader {
   readonly #surprises = new Surprises()
   /** Judged once, at the end, when the last event has corrected the first. */
-  #reported: Json = {}
+  #reported: JsonObject = {}
   /** The first event's counts are those before the answer. */
   #provisional = false
   #outputBytes = 0
   /** What `#judged` came to. */
   #usage: Usage | undefined
-  #judged: Json | undefined
+  #judged: JsonObject | undefined
 
   whole(body: Buffer): void {
     const message = record(this.#parse(body))
@@ -78,7 +78,8 @@ export class MessagesMeter implements UsageReader {
 }
 
 /** Fast answers are dearer whatever else the tier is called. */
-const tierOf = ({ speed, service_tier }: Json): string | undefined => (speed === "fast" ? "fast" : text(service_tier))
+const tierOf = ({ speed, service_tier }: JsonObject): string | undefined =>
+  speed === "fast" ? "fast" : text(service_tier)
 
 const textField = Buffer.from('"delta":{"type":"text_delta","text":"')
 const quote = 0x22
@@ -98,10 +99,10 @@ const plainBytes = (data: Buffer): number | undefined => {
   return isLast && data.indexOf(backslash, begin) === -1 ? end - begin : undefined
 }
 
-const deltaBytes = (delta: Json): number =>
+const deltaBytes = (delta: JsonObject): number =>
   textBytes(delta.text) + textBytes(delta.partial_json) + textBytes(delta.thinking) + textBytes(delta.content)
 
-const blockBytes = (block: Json): number =>
+const blockBytes = (block: JsonObject): number =>
   textBytes(block.text) +
   textBytes(block.thinking) +
   (block.input === undefined ? 0 : textBytes(JSON.stringify(block.input)))

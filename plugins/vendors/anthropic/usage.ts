@@ -2,7 +2,7 @@
 
 import type { Usage } from "../../../core/index.ts"
 import { compact, count, plus, type Surprises, within } from "../common/counts.ts"
-import { type Json, list, record, text } from "../common/json.ts"
+import { type JsonObject, list, record, text } from "../common/json.ts"
 
 /** Runs inside one answer that the totals leave out and that are billed beside them. */
 const besideTotals: ReadonlySet<string> = new Set(["compaction", "advisor_message"])
@@ -11,14 +11,14 @@ const besideTotals: ReadonlySet<string> = new Set(["compaction", "advisor_messag
  * Later counts replace earlier ones, field by field: a stream's `message_delta` is cumulative and may correct even the
  * input; what it does not name keeps its first value.
  */
-export const merge = (earlier: Json, later: Json): Json => {
+export const merge = (earlier: JsonObject, later: JsonObject): JsonObject => {
   const merged: Record<string, unknown> = { ...earlier }
   for (const name in later) if (later[name] !== null && later[name] !== undefined) merged[name] = later[name]
   return merged
 }
 
 /** Disjoint buckets of a `usage` object; `undefined` when it holds no count. */
-export const tokensOf = (usage: Json, surprises: Surprises): Usage | undefined => {
+export const tokensOf = (usage: JsonObject, surprises: Surprises): Usage | undefined => {
   let sum = countsOf(usage, surprises)
   if (sum === undefined) return undefined
   for (const item of list(usage.iterations)) {
@@ -28,7 +28,7 @@ export const tokensOf = (usage: Json, surprises: Surprises): Usage | undefined =
   return sum
 }
 
-const countsOf = (usage: Json, surprises: Surprises): Usage | undefined => {
+const countsOf = (usage: JsonObject, surprises: Surprises): Usage | undefined => {
   const input = count(usage.input_tokens, surprises)
   const output = count(usage.output_tokens, surprises)
   if (input === undefined && output === undefined) return undefined
@@ -47,7 +47,7 @@ const countsOf = (usage: Json, surprises: Surprises): Usage | undefined => {
 }
 
 /** The lives may be told for an earlier, smaller total than the last one; what is not told lives five minutes. */
-const cacheWrites = (usage: Json, surprises: Surprises): readonly [fiveMinutes: number, oneHour: number] => {
+const cacheWrites = (usage: JsonObject, surprises: Surprises): readonly [fiveMinutes: number, oneHour: number] => {
   const lives = record(usage.cache_creation)
   const fiveMinutes = count(lives.ephemeral_5m_input_tokens, surprises) ?? 0
   const oneHour = count(lives.ephemeral_1h_input_tokens, surprises) ?? 0

@@ -1,10 +1,10 @@
 /** What translations of whole answers have in common. */
 
 import type { ChatContext, JsonSchema, Vendor } from "../../../core/index.ts"
-import { type Json, parse, record } from "./json.ts"
+import { type JsonObject, parse, record } from "./json.ts"
 
 /** The answer as an object, whatever it is. */
-export const answerIn = (body: Buffer): Json => record(parse(body))
+export const answerIn = (body: Buffer): JsonObject => record(parse(body))
 
 /**
  * The id of a tool call that the vendor gave none: of this answer and its count of such calls, so that equal calls in

@@ -2,9 +2,7 @@
 
 import { exactJson, record } from "../../../core/index.ts"
 
-export { isDone, list, record, text } from "../../../core/index.ts"
-
-export type Json = Readonly<Record<string, unknown>>
+export { isDone, type JsonObject, list, record, text } from "../../../core/index.ts"
 
 /** The first of the three bytes that some writers put before their JSON, and that no JSON begins with. */
 const byteOrderMark = 0xef

@@ -1,9 +1,8 @@
 /** Errors of vendors that say no more than a status and a sentence. */
 
-import type { Adapter, Dialect, Fault, FaultKind } from "../../../core/index.ts"
-import { afterDash } from "./dialects.ts"
+import { type Adapter, afterDash, type Dialect, type Fault, type FaultKind } from "../../../core/index.ts"
 import { faultOf, kindOf, retryAfterMs } from "./faults.ts"
-import { type Json, list, parse, record, text } from "./json.ts"
+import { type JsonObject, list, parse, record, text } from "./json.ts"
 
 export interface MessageFaults {
   /** Statuses whose meaning is the vendor's own. */
@@ -29,13 +28,13 @@ export const messageFaults =
     })
   }
 
-const wordOf = (answer: Json, words: Readonly<Record<string, FaultKind>>): FaultKind | undefined =>
+const wordOf = (answer: JsonObject, words: Readonly<Record<string, FaultKind>>): FaultKind | undefined =>
   [answer.tag, answer.code, answer.type]
     .filter(word => typeof word === "string" && Object.hasOwn(words, word))
     .map(word => words[word as string])[0]
 
 /** `{message}`, `{detail}` as a text or as a list of `{loc, msg}`, `{error}` as a text or as `{message}`. */
-const messageOf = (answer: Json): string | undefined =>
+const messageOf = (answer: JsonObject): string | undefined =>
   text(answer.message) ??
   text(answer.detail) ??
   text(record(list(answer.detail)[0]).msg) ??

@@ -2,7 +2,7 @@
 
 import { type AdapterContext, type RerankResult, type RerankSpoke, unreadable } from "../../../core/index.ts"
 import { answerIn, picked } from "./answers.ts"
-import { type Json, list, record } from "./json.ts"
+import { type JsonObject, list, record } from "./json.ts"
 
 export interface RerankWords {
   readonly path: (context: AdapterContext) => string
@@ -42,7 +42,7 @@ export const rerankSpoke = ({ path, limit, results, extra }: RerankWords): Reran
 })
 
 /** Scores may lie outside 0 to 1: some models give raw logits. */
-const resultOf = ({ index, relevance_score }: Json): RerankResult => {
+const resultOf = ({ index, relevance_score }: JsonObject): RerankResult => {
   if (typeof index !== "number" || typeof relevance_score !== "number") throw unreadable()
   return { index, relevance_score }
 }

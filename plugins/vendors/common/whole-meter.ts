@@ -2,10 +2,10 @@
 
 import type { Api, Usage, UsageReader, UsageReport } from "../../../core/index.ts"
 import { compact, count, Surprises } from "./counts.ts"
-import { type Json, parse, record } from "./json.ts"
+import { type JsonObject, parse, record } from "./json.ts"
 
 /** Reads one parsed answer; whatever is not there is absent. */
-export type ReadWhole = (answer: Json, surprises: Surprises) => UsageReport
+export type ReadWhole = (answer: JsonObject, surprises: Surprises) => UsageReport
 
 class WholeMeter implements UsageReader {
   readonly #surprises = new Surprises()

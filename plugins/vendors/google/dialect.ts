@@ -1,7 +1,6 @@
 /** How errors look to clients of the generate-content SDKs. */
 
-import type { Dialect, GatewayError } from "../../../core/index.ts"
-import { afterDash } from "../common/dialects.ts"
+import { afterDash, type Dialect, type GatewayError } from "../../../core/index.ts"
 
 const words: Readonly<Record<number, string>> = {
   401: "UNAUTHENTICATED",

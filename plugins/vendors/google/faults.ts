@@ -2,7 +2,7 @@
 
 import type { Fault } from "../../../core/index.ts"
 import { type AnswerHeaders, type FaultWord, faultOf, kindOf, retryAfterMs } from "../common/faults.ts"
-import { type Json, list, parse, record, text } from "../common/json.ts"
+import { type JsonObject, list, parse, record, text } from "../common/json.ts"
 
 /** `error.status` and the HTTP status that the vendor documents for it. */
 const words: Readonly<Record<string, FaultWord>> = {
@@ -46,7 +46,7 @@ export const fault = (status: number, body: Buffer, headers: AnswerHeaders): Fau
 }
 
 /** An `error` object inside a 200. */
-export const eventFault = (event: Json): Fault => {
+export const eventFault = (event: JsonObject): Fault => {
   const told = toldBy(event)
   const [kind, status] =
     (Object.hasOwn(words, told.status) ? words[told.status] : undefined) ??

@@ -2,7 +2,7 @@
 
 import type { EventSign, StreamEvent, Usage, UsageReader, UsageReport } from "../../../core/index.ts"
 import { Surprises } from "../common/counts.ts"
-import { type Json, list, parse, record, text, textBytes } from "../common/json.ts"
+import { type JsonObject, list, parse, record, text, textBytes } from "../common/json.ts"
 import { eventFault } from "./faults.ts"
 import { tokensOf } from "./usage.ts"
 
@@ -12,7 +12,7 @@ const countFields = ["totalTokenCount", "promptTokenCount", "candidatesTokenCoun
 export class GenerateMeter implements UsageReader {
   readonly #surprises = new Surprises()
   /** Judged once, at the end: every chunk carries the counts of all before it. */
-  #reported: Json | undefined
+  #reported: JsonObject | undefined
   #outputBytes = 0
   #searches = 0
 
@@ -46,7 +46,7 @@ export class GenerateMeter implements UsageReader {
     return tokens === undefined || this.#searches === 0 ? tokens : { ...tokens, web_search: this.#searches }
   }
 
-  #read(answer: Json): void {
+  #read(answer: JsonObject): void {
     for (const candidate of list(answer.candidates)) this.#outputBytes += candidateBytes(record(candidate))
     this.#searches = Math.max(this.#searches, searchesOf(answer))
     const reported = record(answer.usageMetadata)
@@ -61,7 +61,7 @@ export class GenerateMeter implements UsageReader {
 }
 
 /** Grounding is billed beside the tokens: by the query, up to generation 2 by the answer. */
-const searchesOf = (answer: Json): number => {
+const searchesOf = (answer: JsonObject): number => {
   const queries = list(answer.candidates).flatMap(candidate =>
     list(record(record(candidate).groundingMetadata).webSearchQueries),
   )
@@ -69,12 +69,12 @@ const searchesOf = (answer: Json): number => {
   return byAnswer ? Math.min(1, queries.length) : queries.length
 }
 
-const partsOf = (candidate: Json): readonly Json[] => list(record(candidate.content).parts).map(record)
+const partsOf = (candidate: JsonObject): readonly JsonObject[] => list(record(candidate.content).parts).map(record)
 
-const candidateBytes = (candidate: Json): number =>
+const candidateBytes = (candidate: JsonObject): number =>
   partsOf(candidate).reduce((bytes, part) => bytes + partBytes(part), 0)
 
-const partBytes = (part: Json): number => {
+const partBytes = (part: JsonObject): number => {
   const call = record(part.functionCall)
   const written = call.args ?? call.partialArgs
   return (
@@ -94,9 +94,9 @@ export const generateSign = (event: StreamEvent): EventSign => {
   return { sign: isContent || answer !== parsed ? "content" : "neutral" }
 }
 
-const hasContent = (candidate: Json): boolean =>
+const hasContent = (candidate: JsonObject): boolean =>
   text(candidate.finishReason) !== undefined || partsOf(candidate).some(part => candidateHolds(part))
 
 /** A first chunk may hold an empty text only. */
-const candidateHolds = (part: Json): boolean =>
+const candidateHolds = (part: JsonObject): boolean =>
   Object.keys(part).some(key => key !== "text" && key !== "thought") || part.text !== ""

@@ -2,7 +2,7 @@
 
 import type { Usage } from "../../../core/index.ts"
 import { compact, count, type Surprises, within } from "../common/counts.ts"
-import { type Json, list, record } from "../common/json.ts"
+import { type JsonObject, list, record } from "../common/json.ts"
 
 /** Disjoint buckets of a `usageMetadata`; `undefined` when it holds no count. */
 export const tokensOf = (reported: unknown, surprises: Surprises): Usage | undefined => {
@@ -19,7 +19,7 @@ export const tokensOf = (reported: unknown, surprises: Surprises): Usage | undef
   })
 }
 
-const inputOf = (usage: Json, surprises: Surprises): Usage => {
+const inputOf = (usage: JsonObject, surprises: Surprises): Usage => {
   const prompt = count(usage.promptTokenCount, surprises) ?? 0
   const tools = count(usage.toolUsePromptTokenCount, surprises) ?? 0
   const cached = count(usage.cachedContentTokenCount, surprises) ?? 0
@@ -29,7 +29,7 @@ const inputOf = (usage: Json, surprises: Surprises): Usage => {
   return { input: prompt - cacheRead - audio + tools, cache_read: cacheRead, audio_input: audio }
 }
 
-const outputOf = (usage: Json, thoughts: number, surprises: Surprises): Usage => {
+const outputOf = (usage: JsonObject, thoughts: number, surprises: Surprises): Usage => {
   const candidates = count(usage.candidatesTokenCount, surprises) ?? 0
   const parts = ["AUDIO", "IMAGE"].map(name => modality(usage.candidatesTokensDetails, name, surprises))
   const [audio = 0, images = 0] = within(candidates, parts, surprises)

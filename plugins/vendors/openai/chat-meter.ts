@@ -2,7 +2,7 @@
 
 import type { EventSign, StreamEvent, Usage, UsageReader, UsageReport } from "../../../core/index.ts"
 import { isEmpty, Surprises } from "../common/counts.ts"
-import { isDone, type Json, list, parse, record, text, textBytes } from "../common/json.ts"
+import { isDone, type JsonObject, list, parse, record, text, textBytes } from "../common/json.ts"
 import { eventFault, tellsError } from "./faults.ts"
 import { tokensOf } from "./usage.ts"
 
@@ -50,14 +50,14 @@ export class ChatMeter implements UsageReader {
 }
 
 /** UTF-8 bytes of all that an answer, or a chunk of one, says. */
-export const saidBytes = ({ choices }: Json): number =>
+export const saidBytes = ({ choices }: JsonObject): number =>
   list(choices).reduce<number>((bytes, choice) => bytes + choiceBytes(record(choice)), 0)
 
 /** A stream's `delta` comes before a `message`: Perplexity sends both, the second one cumulative. */
-const choiceBytes = (choice: Json): number =>
+const choiceBytes = (choice: JsonObject): number =>
   messageBytes(record(choice.delta ?? choice.message)) + textBytes(choice.text)
 
-const messageBytes = (message: Json): number => {
+const messageBytes = (message: JsonObject): number => {
   let bytes = textBytes(message.content)
   if (message.refusal) bytes += textBytes(message.refusal)
   const reasoning = message.reasoning_content ?? message.reasoning
@@ -68,7 +68,7 @@ const messageBytes = (message: Json): number => {
   return bytes
 }
 
-const toolBytes = (call: Json): number =>
+const toolBytes = (call: JsonObject): number =>
   textBytes(record(call.function).arguments) + textBytes(record(call.custom).input)
 
 /** The role alone, an empty first text, prompt filter results (Azure): nothing yet. */
@@ -81,7 +81,7 @@ export const chatSign = (event: StreamEvent): EventSign => {
   return { sign: isContent || (chunk.usage !== undefined && chunk.usage !== null) ? "content" : "neutral" }
 }
 
-const hasContent = (choice: Json): boolean =>
+const hasContent = (choice: JsonObject): boolean =>
   choiceBytes(choice) > 0 ||
   text(choice.finish_reason) !== undefined ||
   list(record(choice.delta).tool_calls).length > 0 ||

@@ -1,7 +1,6 @@
 /** How errors look to clients of the OpenAI SDKs. */
 
-import type { Dialect, GatewayError } from "../../../core/index.ts"
-import { afterDash } from "../common/dialects.ts"
+import { afterDash, type Dialect, type GatewayError } from "../../../core/index.ts"
 
 const fields = (error: GatewayError) => ({
   message: afterDash(error.message),

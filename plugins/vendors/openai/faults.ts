@@ -2,7 +2,7 @@
 
 import { type Fault, isSet } from "../../../core/index.ts"
 import { type AnswerHeaders, type FaultWord, faultOf, kindOf, retryAfterMs } from "../common/faults.ts"
-import { type Json, list, parse, record, text } from "../common/json.ts"
+import { type JsonObject, list, parse, record, text } from "../common/json.ts"
 import { faultWord } from "./fault-words.ts"
 
 /**
@@ -39,10 +39,10 @@ export const fault = (status: number, body: Buffer, headers: AnswerHeaders): Fau
  * Does an answer, or a chunk of one, inside a 200 tell an error? Some vendors wrap theirs: Groq as it wraps its usage,
  * MiniMax in a `base_resp` that every answer has, with 0 for success.
  */
-export const tellsError = (answer: Json): boolean =>
+export const tellsError = (answer: JsonObject): boolean =>
   isSet(answer.error) || isSet(record(answer.x_groq).error) || baseResponse(answer) !== undefined
 
-const baseResponse = ({ base_resp }: Json): Json | undefined => {
+const baseResponse = ({ base_resp }: JsonObject): JsonObject | undefined => {
   const { status_code, status_msg } = record(base_resp)
   return typeof status_code === "number" && status_code !== 0
     ? { code: `base_resp.${status_code}`, message: status_msg }
@@ -50,7 +50,7 @@ const baseResponse = ({ base_resp }: Json): Json | undefined => {
 }
 
 /** The fault of an error inside a 200: its status is that of its word, or the number that stands in its place; else 502. */
-export const eventFault = (event: Json): Fault => {
+export const eventFault = (event: JsonObject): Fault => {
   const told = toldBy(event)
   const [kind, status] = wordOf(told) ?? byNumber(told.status) ?? (["server", 502] as const)
   const isAccount = keyFault.test(told.message ?? "")
@@ -93,7 +93,7 @@ const toldBy = (answer: unknown): Told => {
 const detailOf = (detail: unknown): string | undefined => text(detail) ?? text(record(detail).message)
 
 /** The first of the `{loc, msg}` that FastAPI servers write; Mistral wraps the list once more. */
-const problemOf = ({ detail, message }: Json) => {
+const problemOf = ({ detail, message }: JsonObject) => {
   const [first] = [detail, record(message).detail, message].flatMap(list)
   const { loc, msg } = record(first)
   // Before the field's own path stands where it was found: the body.

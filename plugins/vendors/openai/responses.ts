@@ -2,7 +2,7 @@
 
 import type { EventSign, StreamEvent, Usage, UsageReader, UsageReport } from "../../../core/index.ts"
 import { compact, count, plus, Surprises } from "../common/counts.ts"
-import { isDone, type Json, list, parse, record, text, textBytes } from "../common/json.ts"
+import { isDone, type JsonObject, list, parse, record, text, textBytes } from "../common/json.ts"
 import { eventFault } from "./faults.ts"
 import { tokensOf } from "./usage.ts"
 
@@ -68,14 +68,14 @@ export class ResponsesMeter implements UsageReader {
     return this.#surprises.all
   }
 
-  #readEvent(type: string, event: Json): void {
+  #readEvent(type: string, event: JsonObject): void {
     const doneField = doneFields[type]
     if (withResponse.has(type)) this.#readResponse(record(event.response))
     else if (doneField !== undefined) this.#doneBytes += textBytes(event[doneField])
     else if (type.endsWith(".delta") && type !== soundDelta) this.#deltaBytes += textBytes(event.delta)
   }
 
-  #readResponse(response: Json): void {
+  #readResponse(response: JsonObject): void {
     this.#id = text(response.id) ?? this.#id
     this.#serviceTier = text(response.service_tier) ?? this.#serviceTier
     this.#finalBytes = list(response.output).reduce<number>((bytes, item) => bytes + itemBytes(record(item)), 0)
@@ -87,7 +87,7 @@ export class ResponsesMeter implements UsageReader {
 const isOfInterest = (type: string): boolean =>
   type.endsWith(".delta") || withResponse.has(type) || Object.hasOwn(doneFields, type)
 
-const itemBytes = (item: Json): number =>
+const itemBytes = (item: JsonObject): number =>
   textBytes(item.content) +
   textBytes(item.summary) +
   textBytes(item.arguments) +
@@ -95,7 +95,7 @@ const itemBytes = (item: Json): number =>
   textBytes(item.code)
 
 /** Built-in tools are billed beside the token counts: searches by number, generated images by tokens. */
-const toolsOf = (response: Json, surprises: Surprises): Usage => {
+const toolsOf = (response: JsonObject, surprises: Surprises): Usage => {
   const images = record(record(response.tool_usage).image_gen)
   return compact({
     web_search: searchesOf(response, surprises),
@@ -105,7 +105,7 @@ const toolsOf = (response: Json, surprises: Surprises): Usage => {
 }
 
 /** The vendor's own number (xAI has one under another name), else the searches among the items: opening a page is none. */
-const searchesOf = (response: Json, surprises: Surprises): number => {
+const searchesOf = (response: JsonObject, surprises: Surprises): number => {
   const told = count(record(record(response.tool_usage).web_search).num_requests, surprises)
   if (told !== undefined) return told
   const calls = record(record(response.usage).server_side_tool_usage_details)
@@ -114,7 +114,7 @@ const searchesOf = (response: Json, surprises: Surprises): number => {
   return list(response.output).map(record).filter(isSearch).length
 }
 
-const isSearch = (item: Json): boolean => item.type === "web_search_call" && record(item.action).type === "search"
+const isSearch = (item: JsonObject): boolean => item.type === "web_search_call" && record(item.action).type === "search"
 
 /** A refused call says `created` and `in_progress` before its `error`, and opened items hold nothing yet. */
 const beforeContent: ReadonlySet<string> = new Set([

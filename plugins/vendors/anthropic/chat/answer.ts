@@ -2,7 +2,7 @@
 
 import { type ChatContext, unreadable } from "../../../../core/index.ts"
 import { Surprises } from "../../common/counts.ts"
-import { type Json, text } from "../../common/json.ts"
+import { type JsonObject, text } from "../../common/json.ts"
 import { tokensOf } from "../usage.ts"
 
 export type FinishReason = "stop" | "length" | "tool_calls" | "content_filter"
@@ -21,11 +21,11 @@ export const finishReason = (stopReason: unknown, hasCalls: boolean): FinishReas
 }
 
 /** Why the model refused, when it did and says so. */
-export const refusalOf = (stopReason: unknown, details: Json): string | null =>
+export const refusalOf = (stopReason: unknown, details: JsonObject): string | null =>
   stopReason === "refusal" ? (text(details.explanation) ?? null) : null
 
 /** The usage as it is billed: chat counts the cache inside the prompt, this vendor beside it. */
-export const chatUsage = (reported: Json): Json => {
+export const chatUsage = (reported: JsonObject): JsonObject => {
   const usage = tokensOf(reported, new Surprises()) ?? {}
   const { input = 0, output = 0, reasoning = 0, cache_read = 0 } = usage
   const written = (usage.cache_write_5m ?? 0) + (usage.cache_write_1h ?? 0)

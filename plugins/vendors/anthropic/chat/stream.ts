@@ -10,7 +10,7 @@ import {
 } from "../../../../core/index.ts"
 import { madeCallId } from "../../common/answers.ts"
 import { faultError } from "../../common/faults.ts"
-import { type Json, parseExact, record, text } from "../../common/json.ts"
+import { type JsonObject, parseExact, record, text } from "../../common/json.ts"
 import { eventFault } from "../faults.ts"
 import { merge } from "../usage.ts"
 import { chatUsage, type FinishReason, finishReason, headOf, refusalOf, toolName } from "./answer.ts"
@@ -20,8 +20,8 @@ import { ThinkingLog } from "./thinking-log.ts"
 /** A block that is open, by what its deltas become. */
 type Open =
   | { readonly as: "text" | "thinking" | "nothing" }
-  | { readonly as: "call"; readonly index: number; readonly input: Json; started: boolean }
-  | { readonly as: "answer"; readonly input: Json; started: boolean }
+  | { readonly as: "call"; readonly index: number; readonly input: JsonObject; started: boolean }
+  | { readonly as: "answer"; readonly input: JsonObject; started: boolean }
 
 const events: ReadonlySet<string> = new Set([
   "message_start",
@@ -44,8 +44,8 @@ export class MessagesStream implements ChatStream {
   #started = false
   #finished = false
   #calls = 0
-  #usage: Json = {}
-  #stop: Json = {}
+  #usage: JsonObject = {}
+  #stop: JsonObject = {}
 
   constructor(context: ChatContext, memo: ChatMemo) {
     this.#context = context
@@ -89,14 +89,14 @@ export class MessagesStream implements ChatStream {
   }
 
   /** Some proxies send it twice: the answer begins once, the counts are the later ones. */
-  #start(message: Json): readonly ChatAnswer[] {
+  #start(message: JsonObject): readonly ChatAnswer[] {
     this.#usage = merge(this.#usage, record(message.usage))
     if (this.#started) return none
     this.#started = true
     return [this.#chunk({ role: "assistant", content: "" })]
   }
 
-  #openBlock(index: unknown, block: Json): readonly ChatAnswer[] {
+  #openBlock(index: unknown, block: JsonObject): readonly ChatAnswer[] {
     this.#thinking.block(index, block)
     if (block.type === "tool_use") return this.#openTool(index, block)
     const as = block.type === "text" || block.type === "thinking" ? block.type : "nothing"
@@ -105,7 +105,7 @@ export class MessagesStream implements ChatStream {
     return as === "thinking" ? this.#reasoning(block.thinking) : none
   }
 
-  #openTool(at: unknown, { id, name, input }: Json): readonly ChatAnswer[] {
+  #openTool(at: unknown, { id, name, input }: JsonObject): readonly ChatAnswer[] {
     const initial = record(input)
     if (name === this.#memo.answerTool) {
       this.#open.set(at, { as: "answer", input: initial, started: false })
@@ -119,7 +119,7 @@ export class MessagesStream implements ChatStream {
     return [this.#chunk({ tool_calls: [{ index, id: callId, type: "function", function: told }] })]
   }
 
-  #delta(index: unknown, delta: Json): readonly ChatAnswer[] {
+  #delta(index: unknown, delta: JsonObject): readonly ChatAnswer[] {
     switch (delta.type) {
       case "text_delta":
         return this.#content(delta.text)
@@ -177,7 +177,7 @@ export class MessagesStream implements ChatStream {
     ]
   }
 
-  #chunk(delta: Json, finish: FinishReason | null = null): ChatAnswer {
+  #chunk(delta: JsonObject, finish: FinishReason | null = null): ChatAnswer {
     const choices = [{ index: 0, delta, logprobs: null, finish_reason: finish }]
     return this.#context.includeUsage ? { ...this.#head, choices, usage: null } : { ...this.#head, choices }
   }

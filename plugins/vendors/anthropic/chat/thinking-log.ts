@@ -1,11 +1,11 @@
 /** Gathers a stream's thinking blocks up to the first tool call, to be kept with that call. */
 
 import type { ChatContext } from "../../../../core/index.ts"
-import { type Json, text } from "../../common/json.ts"
+import { type JsonObject, text } from "../../common/json.ts"
 import { keptText } from "./kept.ts"
 
 interface Thought {
-  readonly block: Json
+  readonly block: JsonObject
   thinking: string
   signature: string
 }
@@ -22,12 +22,12 @@ export class ThinkingLog {
     this.#done = listener.keep === undefined
   }
 
-  block(index: unknown, block: Json): void {
+  block(index: unknown, block: JsonObject): void {
     if (this.#done || (block.type !== "thinking" && block.type !== "redacted_thinking")) return
     this.#thoughts.set(index, { block, thinking: text(block.thinking) ?? "", signature: text(block.signature) ?? "" })
   }
 
-  delta(index: unknown, delta: Json): void {
+  delta(index: unknown, delta: JsonObject): void {
     const thought = this.#done ? undefined : this.#thoughts.get(index)
     if (thought === undefined) return
     thought.thinking += text(delta.thinking) ?? ""
@@ -43,5 +43,5 @@ export class ThinkingLog {
   }
 }
 
-const blockOf = ({ block, thinking, signature }: Thought): Json =>
+const blockOf = ({ block, thinking, signature }: Thought): JsonObject =>
   block.type === "thinking" ? { type: "thinking", thinking, signature } : block

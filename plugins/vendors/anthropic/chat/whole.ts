@@ -3,7 +3,7 @@
 import { type ChatAnswer, type ChatContext, unreadable } from "../../../../core/index.ts"
 import { madeCallId } from "../../common/answers.ts"
 import { faultError } from "../../common/faults.ts"
-import { type Json, list, parseExact, record, text } from "../../common/json.ts"
+import { type JsonObject, list, parseExact, record, text } from "../../common/json.ts"
 import { eventFault } from "../faults.ts"
 import { chatUsage, finishReason, headOf, refusalOf, toolName } from "./answer.ts"
 import { keptText } from "./kept.ts"
@@ -35,23 +35,24 @@ export const wholeAnswer = (body: Buffer, context: ChatContext, memo: ChatMemo):
   }
 }
 
-const messageOf = (body: Buffer): Json => {
+const messageOf = (body: Buffer): JsonObject => {
   const message = record(parseExact(body, ["input"]))
   if (message.type === "error") throw faultError(eventFault(message))
   if (!Array.isArray(message.content)) throw unreadable()
   return message
 }
 
-const isCall = ({ type, name }: Json, { answerTool }: ChatMemo): boolean => type === "tool_use" && name !== answerTool
+const isCall = ({ type, name }: JsonObject, { answerTool }: ChatMemo): boolean =>
+  type === "tool_use" && name !== answerTool
 
-const callOf = ({ id, name, input }: Json, at: number, context: ChatContext, { names }: ChatMemo) => ({
+const callOf = ({ id, name, input }: JsonObject, at: number, context: ChatContext, { names }: ChatMemo) => ({
   id: text(id) ?? madeCallId(context, at),
   type: "function",
   function: { name: toolName(name, names), arguments: JSON.stringify(input ?? {}) },
 })
 
 /** Text, and the input of the tool that stands for it. */
-const contentOf = (blocks: readonly Json[], { answerTool }: ChatMemo): string | undefined => {
+const contentOf = (blocks: readonly JsonObject[], { answerTool }: ChatMemo): string | undefined => {
   const texts = blocks.flatMap(({ type, name, text, input }) => {
     if (type === "text" && typeof text === "string") return [text]
     return type === "tool_use" && name === answerTool ? [JSON.stringify(input ?? {})] : []
@@ -59,15 +60,15 @@ const contentOf = (blocks: readonly Json[], { answerTool }: ChatMemo): string | 
   return texts.length === 0 ? undefined : texts.join("")
 }
 
-const reasoningOf = (blocks: readonly Json[]) => {
+const reasoningOf = (blocks: readonly JsonObject[]) => {
   const reasoning = blocks.flatMap(({ type, thinking }) => (type === "thinking" ? (text(thinking) ?? []) : [])).join("")
   return reasoning === "" ? {} : { reasoning_content: reasoning }
 }
 
-const isThought = ({ type }: Json): boolean => type === "thinking" || type === "redacted_thinking"
+const isThought = ({ type }: JsonObject): boolean => type === "thinking" || type === "redacted_thinking"
 
 /** What was thought before the first tool call must come back with its result. */
-const keepThinking = (blocks: readonly Json[], { keep, target }: ChatContext, memo: ChatMemo): void => {
+const keepThinking = (blocks: readonly JsonObject[], { keep, target }: ChatContext, memo: ChatMemo): void => {
   const first = blocks.findIndex(block => isCall(block, memo))
   const id = text(blocks[first]?.id)
   if (keep === undefined || id === undefined) return

@@ -1,2 +1,0 @@
-/** The specification prints some texts as `type - message`: the part after the dash is the message of an SDK's error. */
-export const afterDash = (message: string): string => message.replace(/^[a-z]+(?:_[a-z]+)* - /, "")
