@@ -127,9 +127,9 @@ t.test("a stream that we end for its length is paid as far as it came; the vendo
   t.equal(sample(await relay.metrics(), `tollgate_upstream_breaker_state{vendor="openai",secret="main"}`), 0)
 })
 
-const leave = async (t: Test, relay: Relay): Promise<void> => {
+const leave = async (t: Test, relay: Relay, more: object = {}): Promise<void> => {
   const client = await rawClient(t, relay.url)
-  const body = JSON.stringify(chat.request(true))
+  const body = JSON.stringify({ ...chat.request(true), ...more })
   client.write(postHead(`/v1/gateway${chat.path(true)}`, [`content-length: ${Buffer.byteLength(body)}`]) + body)
   await client.until("Gr")
   client.socket.destroy()
@@ -159,4 +159,14 @@ t.test("a whole answer that is too large to be read on for a client that left co
   await client.until("xxxx")
   client.socket.destroy()
   t.equal(await relay.spent(), inputMicros(messages))
+})
+
+t.test("a prompt that stands in keys or numbers is held and paid like one in words", async t => {
+  const numbers = Array.from({ length: 10_000 }, (_, at) => 10_000 + at)
+  for (const properties of [{ ["many words ".repeat(5_000)]: {} }, { n: { enum: numbers } }]) {
+    const relay = await openRelay(t, silent, { settings: { on_client_abort: "cancel" } })
+    await leave(t, relay, { tools: [{ type: "function", function: { name: "f", parameters: { properties } } }] })
+    const spent = await relay.spent()
+    t.ok(spent > 16_000_000, `some 17,000 tokens cost ${spent} micros`)
+  }
 })
