@@ -1,7 +1,8 @@
 /** Answers that come coded although identity was asked for: decoded as they arrive, within a bound. */
 
 import type { Transform } from "node:stream"
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress, type Zlib } from "node:zlib"
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
+import { ZstdFrames } from "./zstd-frames.ts"
 
 export interface Decoding {
   write(chunk: Buffer): void
@@ -26,12 +27,12 @@ export const accepts = (field: string | string[] | undefined, coding: string): b
 
 const refusing = (parameter: string): boolean => /^q\s*=\s*0(?:\.0*)?$/.test(parameter)
 
-const makers: Readonly<Record<string, () => Transform & Zlib>> = {
+const makers: Readonly<Record<string, () => Transform>> = {
   gzip: createGunzip,
   "x-gzip": createGunzip,
   deflate: createInflate,
   br: createBrotliDecompress,
-  zstd: createZstdDecompress,
+  zstd: () => new ZstdFrames(),
 }
 
 /**
