@@ -66,6 +66,21 @@ t.test("reading from a cache is never dearer than reading afresh, and writing ne
   }
 })
 
+t.test(
+  "what the tools of /responses/ do beside the tokens has a price with every model that has the tools",
+  async t => {
+    const { catalog } = await loadConfig(file("sandbox.yaml"), { env: {} })
+    const searching = [...catalog.models.values()].filter(
+      ({ family, price }) => family === "openai" && price?.lines.some(line => line.item === "web_search"),
+    )
+    t.ok(searching.length > 30)
+    for (const { name, price: card } of searching) {
+      const { micros, unpriced } = price(card!, { usage: { image_output: 1000 } })
+      t.same({ micros, unpriced }, { micros: 40_000_000, unpriced: [] }, name)
+    }
+  },
+)
+
 t.test("known prices of known models, one credit being a tenth of a cent", async t => {
   const { catalog } = await loadConfig(file("sandbox.yaml"), { env: {} })
   const dollars = (name: string, input: number, output: number, serviceTier?: string): number => {
