@@ -6,7 +6,7 @@ import { ZstdFrames } from "./zstd-frames.ts"
 
 export interface Decoding {
   write(chunk: Buffer): void
-  /** Calls back when everything decoded has been handed over. */
+  /** Calls back when everything decoded has been handed over. Where no byte came, there is nothing to decode. */
   end(done: () => void): void
   /** Gives up: nothing is handed over any more. */
   close(): void
@@ -58,16 +58,14 @@ export const decoding = (
   if (make === undefined) {
     return {
       write: giveUp,
-      end: done => {
-        giveUp()
-        done()
-      },
+      end: done => done(),
       close: () => {
         over = true
       },
     }
   }
   const stream = make()
+  let begun = false
   let bytes = 0
   stream.on("data", (chunk: Buffer) => {
     bytes += chunk.length
@@ -83,11 +81,12 @@ export const decoding = (
   })
   return {
     write: chunk => {
+      begun = true
       if (!over) stream.write(chunk)
     },
     end: done => {
       onEnd = done
-      if (over) done()
+      if (over || !begun) done()
       else stream.end()
     },
     close: () => {

@@ -31,6 +31,25 @@ t.test("a whole answer that is no JSON costs its estimated input; one behind a b
   }
 })
 
+t.test("an answer in which nothing stands costs nothing", async t => {
+  const json = { "content-type": "application/json" }
+  for (const wire of [messages, responses, generate]) {
+    for (const body of ["", "\n\n\n"]) t.equal(await spentOn(t, wire, false, answering({ body })), 0, wire.name)
+    const empty = answering({ body: "", headers: { "content-encoding": "zstd" } })
+    t.equal(await spentOn(t, wire, false, empty), 0, `${wire.name}, said to be coded`)
+    const alive = ": keep-alive\n\nid: 1\nretry: 5\n\n:\n\n"
+    for (const body of ["", alive, "\uFEFF\n"]) t.equal(await spentOn(t, wire, true, streaming(body)), 0, wire.name)
+    for (const body of ["", "[]", "\n[\n]"]) t.equal(await spentOn(t, wire, true, streaming(body, {}, json)), 0)
+  }
+})
+
+t.test("a stream in no form of one costs its estimated input", async t => {
+  for (const type of ["text/event-stream", "application/json"]) {
+    const handler = streaming("protobuf\n\n", {}, { "content-type": type })
+    t.equal(await spentOn(t, messages, true, handler), inputMicros(messages), type)
+  }
+})
+
 t.test("a stream under another name is metered as the stream that was asked for", async t => {
   for (const type of ["text/plain", "application/octet-stream"]) {
     const handler = streaming(messages.events.join(""), {}, { "content-type": type })
