@@ -98,7 +98,10 @@ export interface Route {
   /** How content parts are known in this route's bodies, for the estimate of a hold. */
   readonly parts?: PartWords
   demand?(body: Body, call: Call): Demand
-  /** Quantities that a request itself tells, for lines of the card on buckets of which the vendor reports nothing. */
+  /**
+   * Quantities that a request itself tells, for lines of the card on buckets of which the vendor reports nothing. `input`
+   * stands in for the estimate.
+   */
   readonly counts?: { readonly [B in Bucket]?: (body: Body) => number }
   handle(call: Call): Promise<Outcome>
 }
@@ -107,7 +110,10 @@ export interface Route {
 
 /** What stands in a request body, read from its bytes without rebuilding it. */
 export interface BodyScan {
-  /** Text in string values, in UTF-8 bytes as written; base64 and data URLs are left out. */
+  /**
+   * Text in string values, in UTF-8 bytes as written; base64 and data URLs are left out. So are keys and numbers, of which
+   * a usual request has few; what is more of them counts.
+   */
   readonly textBytes: number
   readonly images: number
   readonly files: number

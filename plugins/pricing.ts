@@ -113,7 +113,7 @@ export const quoteFor = (
 ): Quote => {
   const parameters = parametersOf(model, body)
   const counted = countedBy(call.route, card, body)
-  const estimated: Usage = { input: estimatedInput(body.scan), ...counted }
+  const estimated: Usage = { input: inputOf(call.route, body), ...counted }
   const tier = tierOf(demand.serviceTier)
   const cost = (output: number, dearest: boolean): number => {
     const usage = output === 0 ? estimated : { ...estimated, output }
@@ -132,13 +132,17 @@ const outputAllowance = ({ maxOutput }: Model, demand: Demand, allowance: number
   return Math.max(0, Math.ceil(most)) * Math.max(1, Math.ceil(demand.choices ?? 1))
 }
 
-/** What the request tells of the buckets that the card has a line for; of its input, the estimate. */
-const countedBy = ({ counts }: Pick<Route, "counts">, { lines, when }: PriceCard, body: Body): Usage => {
+/** The tokens of the request, where it tells them; else the estimate. */
+const inputOf = ({ counts }: Pick<Route, "counts">, body: Body): number =>
+  counts?.input?.(body) ?? estimatedInput(body.scan)
+
+/** What the request tells of the buckets that the card has a line for; of its input, perhaps an estimate. */
+const countedBy = (route: Pick<Route, "counts">, { lines, when }: PriceCard, body: Body): Usage => {
   const counted: { [B in Bucket]?: number } = {}
   for (const line of when.length === 0 ? lines : [...lines, ...when.flatMap(row => row.lines)]) {
     const bucket = line.kind === "vendor_cost" ? undefined : line.bucket
-    if (bucket === "input") counted.input = estimatedInput(body.scan)
-    else if (bucket !== undefined && counts?.[bucket] !== undefined) counted[bucket] = counts[bucket](body)
+    if (bucket === "input") counted.input = inputOf(route, body)
+    else if (bucket !== undefined && route.counts?.[bucket] !== undefined) counted[bucket] = route.counts[bucket](body)
   }
   return counted
 }

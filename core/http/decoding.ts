@@ -1,11 +1,12 @@
 /** Answers that come coded although identity was asked for: decoded as they arrive, within a bound. */
 
 import type { Transform } from "node:stream"
-import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress, type Zlib } from "node:zlib"
+import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
+import { ZstdFrames } from "./zstd-frames.ts"
 
 export interface Decoding {
   write(chunk: Buffer): void
-  /** Calls back when everything decoded has been handed over. */
+  /** Calls back when everything decoded has been handed over. Where no byte came, there is nothing to decode. */
   end(done: () => void): void
   /** Gives up: nothing is handed over any more. */
   close(): void
@@ -26,12 +27,12 @@ export const accepts = (field: string | string[] | undefined, coding: string): b
 
 const refusing = (parameter: string): boolean => /^q\s*=\s*0(?:\.0*)?$/.test(parameter)
 
-const makers: Readonly<Record<string, () => Transform & Zlib>> = {
+const makers: Readonly<Record<string, () => Transform>> = {
   gzip: createGunzip,
   "x-gzip": createGunzip,
   deflate: createInflate,
   br: createBrotliDecompress,
-  zstd: createZstdDecompress,
+  zstd: () => new ZstdFrames(),
 }
 
 /**
@@ -57,16 +58,14 @@ export const decoding = (
   if (make === undefined) {
     return {
       write: giveUp,
-      end: done => {
-        giveUp()
-        done()
-      },
+      end: done => done(),
       close: () => {
         over = true
       },
     }
   }
   const stream = make()
+  let begun = false
   let bytes = 0
   stream.on("data", (chunk: Buffer) => {
     bytes += chunk.length
@@ -82,11 +81,12 @@ export const decoding = (
   })
   return {
     write: chunk => {
+      begun = true
       if (!over) stream.write(chunk)
     },
     end: done => {
       onEnd = done
-      if (over) done()
+      if (over || !begun) done()
       else stream.end()
     },
     close: () => {

@@ -47,6 +47,11 @@ export class JsonArraySplitter implements Splitter {
     return this.#lone
   }
 
+  /** It began and never ended, such as a word. */
+  get strange(): boolean {
+    return this.#inElement
+  }
+
   /** Separators count: an element of somebody else's may follow in place of the next one. */
   get rest(): number {
     return this.#skipping || this.#done || this.#lone ? 0 : this.#since

@@ -25,13 +25,19 @@ export interface ScannedJson extends BodyScan {
 const depthMax = 64
 const valuesMax = 300_000
 
+/** Of keys, numbers and brackets, about what a conversation of seventy messages has. */
+const bareBytesUsual = 1024
+/** A value is a token at least, however short. */
+const bareBytesLeast = 3
+
 /**
  * Scans a whole JSON text; accepts what `JSON.parse` accepts, within the bounds, as UTF-8 only. The whole text is
  * checked as UTF-8 (a native pass of some GB a second), not only the keys that are read: a lenient vendor could take an
  * overlong `model` for the key that we did not see.
  *
  * `textBytes` leaves out blobs: string values of 256 bytes or more that are data URLs or base64, to their end, and
- * stand neither in a list nor under a key whose value is text, such as `content`. `images` and
+ * stand neither in a list nor under a key whose value is text, such as `content`. Keys and values that are no strings are
+ * what a request is written in; beyond what usual ones have of them they are text too: models read them. `images` and
  * `files` are counted in two ways: by the route's part words (a key whose value is null does not count) and by blobs. A
  * part that has both a word and bytes must count once, so each class is the larger of its two counts, never their sum.
  *
@@ -80,6 +86,8 @@ class Scan {
   readonly #words = { image: 0, file: 0 }
   readonly #blobs = { image: 0, file: 0 }
   #textBytes = 0
+  /** Of keys, and of values that are no strings. */
+  #bareBytes = 0
   #values = 0
   /** The word of the key whose value comes next. */
   #word: KeyWord | undefined
@@ -101,7 +109,7 @@ class Scan {
     return {
       fields: this.#fields,
       root: first === objectOpen ? "object" : first === arrayOpen ? "array" : "other",
-      textBytes: this.#textBytes,
+      textBytes: this.#textBytes + Math.max(0, this.#bareBytes - bareBytesUsual),
       images: Math.max(this.#words.image, this.#blobs.image),
       files: Math.max(this.#words.file, this.#blobs.file),
       found: this.#found ?? nothingFound,
@@ -119,6 +127,7 @@ class Scan {
       const word = this.#begin(at, byte, depth)
       if (byte === objectOpen || byte === arrayOpen) {
         if (depth === depthMax) throw tooComplex(`is nested deeper than ${depthMax} levels`)
+        this.#bareBytes += bareBytesLeast
         outerIsObject[depth] = inObject ? 1 : 0
         depth += 1
         inObject = byte === objectOpen
@@ -128,7 +137,7 @@ class Scan {
           continue
         }
       } else {
-        at = byte === quote ? this.#string(at, word, inObject) : scalarEnd(bytes, at)
+        at = byte === quote ? this.#string(at, word, inObject) : this.#bare(at)
         if (depth === 1) this.#end(at)
         at = blanksEnd(bytes, at)
       }
@@ -151,6 +160,7 @@ class Scan {
     if (bytes[at] !== quote) throw broken(at, "Expecting property name enclosed in double quotes")
     this.#strings.escaped = false
     const end = this.#strings.end(at + 1)
+    this.#bareBytes += end - at - 1
     const word = this.#vocabulary.keys.find(bytes, at + 1, end, this.#strings.escaped)
     if (word?.read && depth === 1 && this.#fields.has(word.name)) throw repeated(word.name)
     this.#word = word
@@ -184,6 +194,13 @@ class Scan {
     if (this.#field === undefined) return
     this.#fields.set(this.#field.name, { start: this.#fieldStart, end: at })
     this.#field = undefined
+  }
+
+  /** The number, `true`, `false` or `null` at `at`. */
+  #bare(at: number): number {
+    const end = scalarEnd(this.#bytes, at)
+    this.#bareBytes += Math.max(bareBytesLeast, end - at)
+    return end
   }
 
   /** The string value at `at`, which is text, a blob, or the name of a part. */

@@ -29,6 +29,8 @@ export class Meter {
   readonly #splitter: SseSplitter | JsonArraySplitter | undefined
   #chunks: Buffer[] = []
   #bytes = 0
+  /** More than blanks, with which some vendors say that they live. */
+  #said = false
 
   constructor(options: {
     readonly api: Api
@@ -59,6 +61,7 @@ export class Meter {
   /** Decoded bytes, in any cut. Throws what a translation throws. */
   push(chunk: Buffer): void {
     this.#bytes += chunk.length
+    this.#said ||= chunk.some(byte => byte > blank)
     // A copy for each: nobody changes a relayed byte.
     if (this.#watchers.length > 0) this.#tell(watcher => watcher.data?.(Buffer.from(chunk)))
     if (this.#splitter !== undefined) this.#splitter.push(chunk)
@@ -99,8 +102,14 @@ export class Meter {
   /** Content came, whether or not a word of it could be counted. */
   get seen(): boolean {
     if (this.sign === "content" || this.#unread) return true
-    const noneRead = this.framing === undefined ? !this.#ended : this.events === 0
-    return (this.#bytes > 0 && noneRead) || this.reader.surprises?.includes("bad_json") === true
+    return this.#said && (this.#noneRead || this.reader.surprises?.includes("bad_json") === true)
+  }
+
+  /** Of what came nothing was read. Comments between the events of a stream say nothing. */
+  get #noneRead(): boolean {
+    const splitter = this.#splitter
+    if (splitter === undefined) return !this.#ended
+    return this.events === 0 && (splitter.strange || splitter.rest > 0)
   }
 
   /** The vendor is not to blame for a watcher. */
@@ -152,3 +161,4 @@ export class Meter {
 /** Stands in every error event that vendors send; a search costs less than a parse. */
 const errorWord = Buffer.from('"error"')
 const empty = Buffer.alloc(0)
+const blank = 0x20

@@ -17,6 +17,8 @@ export interface Splitter {
   push(chunk: Buffer): void
   /** Bytes at the end of all that was pushed that belong to an event which has not ended. */
   readonly rest: number
+  /** Bytes came that are no part of such an answer: nobody could read them. */
+  readonly strange: boolean
   /** The upstream ended. */
   end(): void
 }
@@ -27,6 +29,8 @@ const space = 32
 const colon = 58
 const dataField = Buffer.from("data")
 const eventField = Buffer.from("event")
+/** A comment has no name; the other two are for clients that lost their connection. */
+const idleFields = ["", "id", "retry"].map(name => Buffer.from(name))
 const lineFeedBytes = Buffer.from([lineFeed])
 const smallestStore = 4_096
 /** A store above this is given back once it is empty. */
@@ -34,6 +38,7 @@ const largestIdleStore = 65_536
 
 /** Delivers an event at its blank line, or at the end of the stream where that line is missing. */
 export class SseSplitter implements Splitter {
+  strange = false
   readonly #onEvent: (event: StreamEvent) => void
   readonly #options: SplitterOptions
   /** Bytes of the unfinished event, kept between chunks; `#kept` of them are in use. */
@@ -134,7 +139,7 @@ export class SseSplitter implements Splitter {
       this.#data[this.#marks++] = end
     } else if (isField(bytes, start, end, eventField)) {
       this.#type = this.#typeAt(bytes, valueAt(bytes, start + eventField.length, end), end)
-    }
+    } else if (!idleFields.some(name => isField(bytes, start, end, name))) this.strange = true
   }
 
   #typeAt(bytes: Buffer, start: number, end: number): string {

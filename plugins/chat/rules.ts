@@ -3,7 +3,7 @@
  * @see specification 4.2
  */
 
-import { askedThinking, type ChatRequest, isSet, type Model, refuse } from "../../core/index.ts"
+import { askedThinking, type ChatRequest, isSet, list, type Model, record, refuse } from "../../core/index.ts"
 
 const mostStops = 4
 
@@ -18,7 +18,8 @@ const thinkingFamily = "google"
  * @throws GatewayError `invalid_request` (400), with the field at fault as `param`
  */
 export const applyRules = (request: ChatRequest, model: Model, mapsEfforts = false): ChatRequest => {
-  checkDeferred(request)
+  checkUnseen(request)
+  checkTools(request)
   checkStops(request)
   checkTemperature(request, model)
   checkRefused(request, model)
@@ -29,10 +30,25 @@ export const applyRules = (request: ChatRequest, model: Model, mapsEfforts = fal
 
 const effort = "reasoning_effort"
 
-/** A vendor's way to be asked for the answer later, which then goes to nobody's bill. */
-const checkDeferred = ({ deferred }: ChatRequest): void => {
-  if (!isSet(deferred) || deferred === false) return
-  throw refuse("deferred", "deferred: true is not supported: its usage cannot be seen")
+/** Vendors' ways to be asked for the answer later, or to search first: what they bill for it, no answer tells. */
+const unseen = ["deferred", "enable_search", "search_parameters"]
+
+const checkUnseen = (request: ChatRequest): void => {
+  const field = unseen.find(name => isSet(request[name]) && request[name] !== false)
+  if (field === undefined) return
+  const wish = request[field] === true ? `${field}: true` : field
+  throw refuse(field, `${wish} is not supported: its usage cannot be seen`)
+}
+
+/** Those that the client runs. What a vendor runs itself it bills beside the tokens, and this wire has no count of it. */
+const clientTools: ReadonlySet<unknown> = new Set(["function", "custom"])
+
+const checkTools = ({ tools }: ChatRequest): void => {
+  for (const [at, tool] of list(tools).entries()) {
+    const { type } = record(tool)
+    if (!isSet(type) || clientTools.has(type)) continue
+    throw refuse(`tools[${at}].type`, `The tool '${String(type)}' is not supported: its usage cannot be seen`)
+  }
 }
 
 const checkStops = ({ stop }: ChatRequest): void => {

@@ -1,6 +1,16 @@
 /** `POST /embeddings/`: the OpenAI shape for every embedding model, in both codings of vectors. */
 
-import { type Draft, GatewayError, isSet, type Plugin, record, sendDraft, spokeContext } from "../../core/index.ts"
+import {
+  type Body,
+  type Draft,
+  estimatedInput,
+  GatewayError,
+  isSet,
+  type Plugin,
+  record,
+  sendDraft,
+  spokeContext,
+} from "../../core/index.ts"
 import { coded } from "./vectors.ts"
 
 const token = { type: "integer", minimum: 0 }
@@ -42,7 +52,7 @@ export default {
       charge: "usage",
       limit: "common",
       schema,
-      counts: { characters: body => charactersOf(body.json().input) },
+      counts: { input: tokensOf, characters: body => charactersOf(body.json().input) },
       async handle(call) {
         const request = (await call.body()).json()
         const { model } = call.get("model")
@@ -81,6 +91,12 @@ const usageOf = (told: unknown, estimated: number) => {
 }
 
 const isNumber = (value: unknown): value is number => typeof value === "number"
+
+/** Tokens that the client made itself are as many as it sent; those of texts are estimated. */
+const tokensOf = (body: Body): number => {
+  const parts: readonly unknown[] = [body.json().input].flat(2)
+  return parts.every(part => typeof part === "number") ? parts.length : estimatedInput(body.scan)
+}
 
 /** Vendors count characters of texts; a token stands for as many as it has on average. */
 const charactersPerToken = 4

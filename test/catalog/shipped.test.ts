@@ -66,6 +66,21 @@ t.test("reading from a cache is never dearer than reading afresh, and writing ne
   }
 })
 
+t.test(
+  "what the tools of /responses/ do beside the tokens has a price with every model that has the tools",
+  async t => {
+    const { catalog } = await loadConfig(file("sandbox.yaml"), { env: {} })
+    const searching = [...catalog.models.values()].filter(
+      ({ family, price }) => family === "openai" && price?.lines.some(line => line.item === "web_search"),
+    )
+    t.ok(searching.length > 30)
+    for (const { name, price: card } of searching) {
+      const { micros, unpriced } = price(card!, { usage: { image_output: 1000 } })
+      t.same({ micros, unpriced }, { micros: 40_000_000, unpriced: [] }, name)
+    }
+  },
+)
+
 t.test("known prices of known models, one credit being a tenth of a cent", async t => {
   const { catalog } = await loadConfig(file("sandbox.yaml"), { env: {} })
   const dollars = (name: string, input: number, output: number, serviceTier?: string): number => {
@@ -75,6 +90,11 @@ t.test("known prices of known models, one credit being a tenth of a cent", async
   t.equal(dollars("gpt-5.4", 1_000, 1_000), 0.0175)
   t.equal(dollars("gpt-5.4", 1_000, 1_000, "priority"), 0.035)
   t.equal(dollars("gpt-5.4", 1_000_000, 0), 5)
+  t.equal(dollars("gpt-5.2", 1_000, 1_000, "priority"), 0.0315)
+  t.equal(dollars("gpt-5.2", 1_000, 1_000, "flex"), 0.01575)
+  t.equal(dollars("gpt-5-mini", 1_000_000, 1_000_000, "priority"), 4.05)
+  t.equal(dollars("gpt-4.1", 1_000, 1_000, "priority"), 0.0175)
+  t.equal(dollars("gpt-4o-mini", 1_000_000, 1_000_000, "priority"), 1.25)
   t.equal(dollars("claude-opus-4-5-20251101", 1_000, 1_000), 0.03)
   t.equal(dollars("gemini-2.5-pro", 200_000, 0), 0.25)
   t.equal(dollars("gemini-2.5-pro", 200_001, 0).toFixed(7), "0.5000025")

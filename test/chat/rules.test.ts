@@ -18,6 +18,7 @@ const model = (rules: Rules, family = "some-family"): Model => ({
 
 const ask = (fields: object): ChatRequest => ({ model: "some-model", messages: [], ...fields })
 const plain = model({})
+const f = { type: "function", function: { name: "f" } }
 const thinking = model({}, "google")
 
 t.test("a request that no rule touches passes as it is", async t => {
@@ -31,6 +32,9 @@ t.test("a rule that is broken is a 400 that names the field", async t => {
     [plain, { stop: ["a", "b", "c", "d", "e"] }, "stop"],
     [plain, { deferred: true }, "deferred"],
     [plain, { deferred: "true" }, "deferred"],
+    [plain, { enable_search: true }, "enable_search"],
+    [plain, { tools: [{ type: "web_search", web_search: { enable: true } }] }, "tools[0].type"],
+    [plain, { tools: [f, { type: "builtin_function", function: { name: "$web_search" } }] }, "tools[1].type"],
     [plain, { temperature: 2.1 }, "temperature"],
     [plain, { temperature: -0.1 }, "temperature"],
     [plain, { temperature: "1" }, "temperature"],
@@ -71,6 +75,9 @@ t.test("what a rule allows, and null, passes", async t => {
     { stop: "one" },
     { deferred: false },
     { deferred: null },
+    { enable_search: false },
+    { tools: [f, { type: "custom", custom: { name: "c" } }, { function: { name: "untyped" } }] },
+    { tools: null },
   ]
   for (const fields of fine) t.same(applyRules(ask(fields), strict), ask(fields))
 })

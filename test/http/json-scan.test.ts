@@ -270,6 +270,16 @@ t.test("text is counted in the bytes of string values, keys and blobs left out",
   t.equal(scan(JSON.stringify({ [`${"k".repeat(400)}`]: "v" })).textBytes, 1)
 })
 
+t.test("what is written into keys and numbers counts as text beyond what usual requests have of them", async t => {
+  const usual = 1024
+  const bytesOf = (value: unknown) => scan(JSON.stringify(value)).textBytes
+  t.equal(bytesOf({ ["words ".repeat(1000)]: "v" }), 6_000 + 1 + 3 - usual)
+  t.equal(bytesOf({ n: Array.from({ length: 1000 }, () => 12_345) }), 1 + 5_000 + 2 * 3 - usual)
+  t.equal(bytesOf({ n: Array.from({ length: 1000 }, (_, at) => [{}, 7, true, null][at % 4]) }), 1 + 3_500 + 6 - usual)
+  const turns = Array.from({ length: 70 }, () => ({ role: "user", content: "hello" }))
+  t.equal(bytesOf({ model: "gpt", messages: turns }), 3 + 70 * 9, "a conversation is counted by its words")
+})
+
 t.test("blobs are files in disguise, to their last byte", async t => {
   const long = "A".repeat(300)
   const images = [`data:image/png;base64,${long}`, `iVBORw0KGgo${long}`, `/9j/${long}`, `R0lGOD${long}`, `UklGR${long}`]

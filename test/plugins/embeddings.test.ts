@@ -110,6 +110,20 @@ t.test("a vendor's only count is both of the client's", async t => {
   }
 })
 
+t.test("tokens that the client made are held, and billed where the vendor counts nothing, as so many", async t => {
+  const endpoints = await openEndpoints(t, { vectors: modelOf("embedding", "openai") })
+  const tokens = Array.from({ length: 900 }, (_, at) => 10_000 + at)
+  for (const input of [tokens, [tokens.slice(0, 400), tokens.slice(400)]]) {
+    endpoints.vendor.answer = (_, response) =>
+      json(response, 200, { object: "list", data: [{ object: "embedding", index: 0, embedding: [1] }] })
+    const response = await endpoints.call("/embeddings/", { model: "vectors", input })
+    t.equal(response.headers.get("x-credits-charged"), "0.9")
+    t.match(await response.json(), { usage: { prompt_tokens: 900 } })
+  }
+  const many = { model: "vectors", input: Array.from({ length: 6 }, () => Array.from({ length: 49_000 }, () => 7)) }
+  t.equal((await endpoints.call("/embeddings/", many)).headers.get("x-credits-charged"), "294")
+})
+
 t.test("vectors survive base64 as 32-bit floats", async t => {
   const vector = fc.array(fc.float({ noNaN: true }), { maxLength: 64 })
   fc.assert(fc.property(vector, numbers => t.same(floatsOf(base64Of(numbers)), numbers)))

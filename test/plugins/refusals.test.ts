@@ -78,6 +78,20 @@ const rows: readonly Row[] = [
     "deferred: true is not supported: its usage cannot be seen",
   ],
   [
+    "a search before the answer",
+    "/chat/completions/",
+    chat("gpt", { search_parameters: { mode: "on" } }),
+    400,
+    "search_parameters is not supported: its usage cannot be seen",
+  ],
+  [
+    "a tool that the vendor runs",
+    "/chat/completions/",
+    chat("gpt", { tools: [{ type: "web_search", web_search: { enable: true } }] }),
+    400,
+    "The tool 'web_search' is not supported: its usage cannot be seen",
+  ],
+  [
     "an uploaded file on chat",
     "/chat/completions/",
     { model: "gpt", messages: [{ role: "user", content: [{ type: "file", file: { file_id: "file_1" } }] }] },

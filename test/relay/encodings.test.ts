@@ -41,6 +41,22 @@ for (const wire of allWires) {
   })
 }
 
+t.test("an answer in many frames or members of its coding is read to its end, however they are cut", async t => {
+  const { events, path, request } = wires.messages
+  for (const coding of ["gzip", "zstd"]) {
+    const body = Buffer.concat(events.map(event => coders[coding]!(event)))
+    const headers = { "content-type": "text/event-stream", "content-encoding": coding }
+    for (const size of [1, 50, body.length]) {
+      const relay = await openRelay(t, answering({ body, headers }, { size }))
+      const plain = await ask(relay.url + path(true), request(true))
+      t.equal(plain.text, events.join(""), `${coding} in pieces of ${size}`)
+      const options = { headers: { "accept-encoding": coding } }
+      t.equal(sha256((await ask(relay.url + path(true), request(true), options)).body), sha256(body))
+      t.equal(await relay.spent(), 2 * goodMicros)
+    }
+  }
+})
+
 t.test("a coded stream that a client takes as it is goes out as it comes", async t => {
   const gate = Promise.withResolvers<void>()
   const events = wires.messages.events

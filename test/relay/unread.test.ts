@@ -31,6 +31,25 @@ t.test("a whole answer that is no JSON costs its estimated input; one behind a b
   }
 })
 
+t.test("an answer in which nothing stands costs nothing", async t => {
+  const json = { "content-type": "application/json" }
+  for (const wire of [messages, responses, generate]) {
+    for (const body of ["", "\n\n\n"]) t.equal(await spentOn(t, wire, false, answering({ body })), 0, wire.name)
+    const empty = answering({ body: "", headers: { "content-encoding": "zstd" } })
+    t.equal(await spentOn(t, wire, false, empty), 0, `${wire.name}, said to be coded`)
+    const alive = ": keep-alive\n\nid: 1\nretry: 5\n\n:\n\n"
+    for (const body of ["", alive, "\uFEFF\n"]) t.equal(await spentOn(t, wire, true, streaming(body)), 0, wire.name)
+    for (const body of ["", "[]", "\n[\n]"]) t.equal(await spentOn(t, wire, true, streaming(body, {}, json)), 0)
+  }
+})
+
+t.test("a stream in no form of one costs its estimated input", async t => {
+  for (const type of ["text/event-stream", "application/json"]) {
+    const handler = streaming("protobuf\n\n", {}, { "content-type": type })
+    t.equal(await spentOn(t, messages, true, handler), inputMicros(messages), type)
+  }
+})
+
 t.test("a stream under another name is metered as the stream that was asked for", async t => {
   for (const type of ["text/plain", "application/octet-stream"]) {
     const handler = streaming(messages.events.join(""), {}, { "content-type": type })
@@ -127,9 +146,9 @@ t.test("a stream that we end for its length is paid as far as it came; the vendo
   t.equal(sample(await relay.metrics(), `tollgate_upstream_breaker_state{vendor="openai",secret="main"}`), 0)
 })
 
-const leave = async (t: Test, relay: Relay): Promise<void> => {
+const leave = async (t: Test, relay: Relay, more: object = {}): Promise<void> => {
   const client = await rawClient(t, relay.url)
-  const body = JSON.stringify(chat.request(true))
+  const body = JSON.stringify({ ...chat.request(true), ...more })
   client.write(postHead(`/v1/gateway${chat.path(true)}`, [`content-length: ${Buffer.byteLength(body)}`]) + body)
   await client.until("Gr")
   client.socket.destroy()
@@ -159,4 +178,14 @@ t.test("a whole answer that is too large to be read on for a client that left co
   await client.until("xxxx")
   client.socket.destroy()
   t.equal(await relay.spent(), inputMicros(messages))
+})
+
+t.test("a prompt that stands in keys or numbers is held and paid like one in words", async t => {
+  const numbers = Array.from({ length: 10_000 }, (_, at) => 10_000 + at)
+  for (const properties of [{ ["many words ".repeat(5_000)]: {} }, { n: { enum: numbers } }]) {
+    const relay = await openRelay(t, silent, { settings: { on_client_abort: "cancel" } })
+    await leave(t, relay, { tools: [{ type: "function", function: { name: "f", parameters: { properties } } }] })
+    const spent = await relay.spent()
+    t.ok(spent > 16_000_000, `some 17,000 tokens cost ${spent} micros`)
+  }
 })
