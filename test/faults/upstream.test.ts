@@ -190,7 +190,8 @@ const columns: readonly (readonly [wire: Wire, stream: boolean])[] = [
 const check = async (t: Test, row: Row, wire: Wire, stream: boolean): Promise<void> => {
   const name = `${wire.name}, ${stream ? "streamed" : "whole"}`
   const origin = await row.origin?.()
-  const late = row.label === "vendor_timeout" ? "150ms" : "20s"
+  // So long that a busy machine hands every try over in time.
+  const late = row.label === "vendor_timeout" ? "1s" : "20s"
   const timeouts = { connect: "20s", first_byte: row.begins === true ? "20s" : late, idle: late }
   const relay = await openRelay(t, row.handler?.(wire, stream), {
     settings: { timeouts, ...(origin === undefined ? {} : { origin }) },
