@@ -112,8 +112,9 @@ export const quoteFor = (
   { card, model, body, demand, output_allowance }: QuoteInput,
 ): Quote => {
   const parameters = parametersOf(model, body)
-  const counted = countedBy(call.route, card, body)
-  const estimated: Usage = { input: inputOf(call.route, body), ...counted }
+  const input = call.route.counts?.input?.(body) ?? estimatedInput(body.scan)
+  const counted = countedBy(call.route, card, body, input)
+  const estimated: Usage = { input, ...counted }
   const tier = tierOf(demand.serviceTier)
   const cost = (output: number, dearest: boolean): number => {
     const usage = output === 0 ? estimated : { ...estimated, output }
@@ -132,17 +133,13 @@ const outputAllowance = ({ maxOutput }: Model, demand: Demand, allowance: number
   return Math.max(0, Math.ceil(most)) * Math.max(1, Math.ceil(demand.choices ?? 1))
 }
 
-/** The tokens of the request, where it tells them; else the estimate. */
-const inputOf = ({ counts }: Pick<Route, "counts">, body: Body): number =>
-  counts?.input?.(body) ?? estimatedInput(body.scan)
-
-/** What the request tells of the buckets that the card has a line for; of its input, perhaps an estimate. */
-const countedBy = (route: Pick<Route, "counts">, { lines, when }: PriceCard, body: Body): Usage => {
+/** What the request tells of the buckets that the card has a line for; `input` may be an estimate. */
+const countedBy = ({ counts }: Pick<Route, "counts">, { lines, when }: PriceCard, body: Body, input: number): Usage => {
   const counted: { [B in Bucket]?: number } = {}
   for (const line of when.length === 0 ? lines : [...lines, ...when.flatMap(row => row.lines)]) {
     const bucket = line.kind === "vendor_cost" ? undefined : line.bucket
-    if (bucket === "input") counted.input = inputOf(route, body)
-    else if (bucket !== undefined && route.counts?.[bucket] !== undefined) counted[bucket] = route.counts[bucket](body)
+    if (bucket === "input") counted.input = input
+    else if (bucket !== undefined && counts?.[bucket] !== undefined) counted[bucket] = counts[bucket](body)
   }
   return counted
 }

@@ -1,8 +1,8 @@
 /** What a call is billed by, at its one moment of billing: vendor-reported usage, counted output, or nothing. */
 
 import type { UsageReport } from "../adapter.ts"
-import { countedOutput } from "../kit/estimate.ts"
-import { type Bucket, buckets, inputBuckets, outputBuckets, type Usage } from "../offer.ts"
+import { countedOutput, tokensIn } from "../kit/estimate.ts"
+import { buckets, inputBuckets, outputBuckets, type Usage } from "../offer.ts"
 import type { Bill } from "../plugin.ts"
 
 /**
@@ -18,14 +18,8 @@ const outputOf = ({ wordless, outputBytes }: UsageReport, reported = 0): Usage =
 const isPositive = (usage: Usage | undefined): usage is Usage =>
   usage !== undefined && ((usage.cost_dollars ?? 0) > 0 || buckets.some(bucket => (usage[bucket] ?? 0) > 0))
 
-const sum = (usage: Usage, names: readonly Bucket[]): number => {
-  let total = 0
-  for (const name of names) total += usage[name] ?? 0
-  return total
-}
-
-const hasInput = (usage: Usage): boolean => sum(usage, inputBuckets) > 0
-const hasOutput = (usage: Usage): boolean => sum(usage, outputBuckets) > 0
+const hasInput = (usage: Usage): boolean => tokensIn(usage, inputBuckets) > 0
+const hasOutput = (usage: Usage): boolean => tokensIn(usage, outputBuckets) > 0
 
 /**
  * @param estimated the input that the hold was sized by

@@ -10,7 +10,7 @@ import { AttemptMetrics } from "./attempt-metrics.ts"
 import type { Breaker, Verdict } from "./breaker.ts"
 import type { GatewayCall } from "./call.ts"
 import type { Drains } from "./drains.ts"
-import { errorOf, holds, mayPass, reasonOf, verdictOf, withoutSecret } from "./failure.ts"
+import { errorOf, holds, mayPass, reasonOf, says, verdictOf, withoutSecret } from "./failure.ts"
 import type { FieldFilter } from "./fields.ts"
 import { makeOutcome } from "./outcome.ts"
 import { type Candidate, outgoing } from "./outgoing.ts"
@@ -243,9 +243,9 @@ export class Exchange {
 const ownError = ({ failure, candidate, draft }: Failed): GatewayError | undefined => {
   const { error, fault, raw } = failure
   if (fault === undefined) return error && withoutSecret(error, candidate.secret)
-  const secret = candidate.secret.reveal()
-  const leaks = secret !== "" && (fault.message.includes(secret) || (raw !== undefined && holds(raw.body, secret)))
-  if (leaks) return errorOf({ ...fault, kind: "account" })
+  const { secret } = candidate
+  if (says(fault.message, secret) || (raw !== undefined && holds(raw.body, secret)))
+    return errorOf({ ...fault, kind: "account" })
   // A redirect is a mistake of the configuration: not followed, not told. 304 answers a question of the client's.
   const passes = raw !== undefined && (raw.status >= 400 || raw.status === 304)
   return draft.verb === "relay" && passes && fault.kind !== "account" ? undefined : errorOf(fault)

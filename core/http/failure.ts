@@ -2,7 +2,7 @@
 
 import { type Fault, type FaultKind, faultCodes } from "../adapter.ts"
 import { type ErrorCode, GatewayError } from "../errors.ts"
-import { failedMidway } from "../kit/vendor-errors.ts"
+import { failedMidway, faultOptions } from "../kit/vendor-errors.ts"
 import type { Secret } from "../offer.ts"
 import type { Outcome } from "../plugin.ts"
 import type { Failure } from "./answer.ts"
@@ -93,25 +93,24 @@ export const reasonOf = (failure: Failure): string => failure.fault?.kind ?? fai
 /** The gateway's own words for a vendor's fault: what the table has no words for keeps the vendor's text. */
 export const errorOf = (fault: Fault): GatewayError => {
   const code = fault.kind === "server" && fault.status === 500 ? "upstream_failed" : faultCodes[fault.kind]
-  const seconds = Math.max(1, Math.ceil((fault.retryAfterMs ?? 1000) / 1000))
-  return new GatewayError(code, meanings[fault.kind].text ?? fault.message, {
-    ...(fault.kind === "rate_limited" ? { headers: { "retry-after": String(seconds) } } : {}),
-    ...(fault.param === undefined ? {} : { param: fault.param }),
-    ...(fault.reason === undefined ? {} : { reason: fault.reason }),
-  })
+  return new GatewayError(code, meanings[fault.kind].text ?? fault.message, faultOptions(fault))
 }
 
 /** A vendor may echo the credential in its words. */
-export const withoutSecret = (error: GatewayError, secret: Secret): GatewayError => {
+export const withoutSecret = (error: GatewayError, secret: Secret): GatewayError =>
+  says(error.message, secret) ? failedMidway("upstream_account") : error
+
+/** Do words tell the secret? That of a vendor which takes none is empty. */
+export const says = (words: string, secret: Secret): boolean => {
   const text = secret.reveal()
-  if (text === "" || !error.message.includes(text)) return error
-  return failedMidway("upstream_account")
+  return text !== "" && words.includes(text)
 }
 
 /** Does a body tell the secret? Also where its slashes or letters are written as escapes: the client's parser would read them back. */
-export const holds = (body: Buffer, secret: string): boolean => {
-  if (body.includes(secret)) return true
-  return body.includes("\\") && unescaped(body.toString("latin1")).includes(secret)
+export const holds = (body: Buffer, secret: Secret): boolean => {
+  const text = secret.reveal()
+  if (text === "") return false
+  return body.includes(text) || (body.includes("\\") && unescaped(body.toString("latin1")).includes(text))
 }
 
 const unescaped = (text: string): string =>

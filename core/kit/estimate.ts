@@ -1,5 +1,6 @@
-/** Tokens that no vendor counted: the input of a request, and the output of an answer whose vendor tells no usage. */
+/** Tokens counted together, and those that no vendor counted: the input of a request, and the output of an answer whose vendor tells no usage. */
 
+import type { Bucket, Usage } from "../offer.ts"
 import type { BodyScan } from "../plugin.ts"
 
 /** Text shorter than three bytes a token is rare in every tokenizer; a part counts flat, whatever its bytes. */
@@ -20,3 +21,10 @@ const bytesPerOutputToken = 3.5
 
 /** Tokens, rounded up. */
 export const countedOutput = (outputBytes: number): number => Math.ceil(outputBytes / bytesPerOutputToken)
+
+/** The sum of some quantities of a usage. */
+export const tokensIn = (usage: Usage, names: readonly Bucket[]): number => {
+  let total = 0
+  for (const name of names) total += usage[name] ?? 0
+  return total
+}

@@ -5,7 +5,7 @@
 
 import { GatewayError } from "../errors.ts"
 import type { Body, Call, Host, Route } from "../plugin.ts"
-import { text } from "./read.ts"
+import { isSet, text } from "./read.ts"
 import { type JsonObject, valuesIn } from "./walk.ts"
 
 export interface StoredIds {
@@ -23,6 +23,10 @@ export const sharesIds = (host: Pick<Host, "catalog">, call: Pick<Call, "get">):
 
 /** The host of a URL as hosts are compared: a dot at its end names the same one. */
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/\.+$/, "")
+
+/** Vendors pass over an empty name, and over an empty list of them. */
+export const isFilled = (value: unknown): boolean =>
+  isSet(value) && value !== "" && !(Array.isArray(value) && value.length === 0)
 
 /** Some vendors give uploads a scheme of their own (`ms://file-1`). */
 export const isUploadUrl = (value: unknown): boolean => {

@@ -1,6 +1,7 @@
 /** What a client reads when a vendor's answer fails: one wording for each way, whoever notices it. */
 
-import { type ErrorCode, GatewayError } from "../errors.ts"
+import type { Fault } from "../adapter.ts"
+import { type ErrorCode, type ErrorOptions, GatewayError } from "../errors.ts"
 
 /** `upstream_unreadable` (502): the answer is not what its wire promises. @param cause for the log only */
 export const unreadable = (cause?: unknown): GatewayError =>
@@ -13,3 +14,12 @@ export const endedEarly = (): GatewayError =>
 /** The vendor told a fault in its answer whose words are no business of the client. */
 export const failedMidway = (code: ErrorCode = "upstream_unavailable"): GatewayError =>
   new GatewayError(code, "The model's vendor failed while it was answering.")
+
+/** What an error that stands for a vendor's fault carries beside its words: how long to wait, the field, the reason. */
+export const faultOptions = ({ kind, param, reason, retryAfterMs = 0 }: Fault): ErrorOptions => ({
+  ...(kind === "rate_limited"
+    ? { headers: { "retry-after": String(Math.max(1, Math.ceil(retryAfterMs / 1000))) } }
+    : {}),
+  ...(param === undefined ? {} : { param }),
+  ...(reason === undefined ? {} : { reason }),
+})

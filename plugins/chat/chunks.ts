@@ -2,7 +2,6 @@
 
 import {
   type Api,
-  type Bucket,
   endedEarly,
   failedMidway,
   faultCodes,
@@ -14,6 +13,7 @@ import {
   outputBuckets,
   record,
   type StreamEvent,
+  tokensIn,
   type Usage,
 } from "../../core/index.ts"
 import type { ReasoningLog } from "./reasoning.ts"
@@ -85,7 +85,7 @@ export class ByteChunks {
   counted(usage: Usage): string {
     if (!this.#options.includeUsage || this.#toldUsage) return ""
     const chunk = { ...this.#head, model: this.#options.model, choices: [], usage: tokensOf(usage) }
-    return eventOf(Buffer.from(JSON.stringify(chunk))).toString()
+    return `data: ${JSON.stringify(chunk)}\n\n`
   }
 
   /** @throws GatewayError `upstream_unavailable` (502): the stream ended, the answer did not */
@@ -143,8 +143,7 @@ const tellsUsage = (data: Buffer): boolean =>
   data.includes(usageKey) && /"usage"\s*:\s*\{/.test(data.toString("latin1"))
 
 const tokensOf = (usage: Usage): JsonObject => {
-  const sum = (names: readonly Bucket[]) => names.reduce((total, name) => total + (usage[name] ?? 0), 0)
-  const [prompt_tokens, completion_tokens] = [sum(inputBuckets), sum(outputBuckets)]
+  const [prompt_tokens, completion_tokens] = [tokensIn(usage, inputBuckets), tokensIn(usage, outputBuckets)]
   return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens }
 }
 

@@ -1,6 +1,7 @@
 /** Ids of things that lie in the vendor's account: no route of the gateway stores any, so they are somebody else's. */
 
 import {
+  isFilled,
   isObject,
   isSet,
   isUploadUrl,
@@ -28,9 +29,6 @@ const foreignField = (request: JsonObject): string | undefined => {
   }
   return list(request.messages).some(hasSound) ? "audio.id" : undefined
 }
-
-const isFilled = (value: unknown): boolean =>
-  isSet(value) && value !== "" && !(Array.isArray(value) && value.length === 0)
 
 const isUpload = (value: unknown): boolean => isUploadUrl(isObject(value) ? value.url : value)
 

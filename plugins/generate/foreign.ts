@@ -1,6 +1,6 @@
 /** Things that lie in the vendor's account: no route of the gateway stores any, so they are somebody else's. */
 
-import { hostOf, isSet, type JsonObject, objectsIn, type StoredIds } from "../../core/index.ts"
+import { hostOf, isFilled, isSet, type JsonObject, objectsIn, type StoredIds } from "../../core/index.ts"
 
 /** The API takes both spellings of its names. */
 const stored = ["cachedContent", "cached_content", "fileSearchStoreNames", "file_search_store_names"]
@@ -29,9 +29,6 @@ const foreignField = (request: JsonObject): string | undefined => {
   }
   return undefined
 }
-
-const isFilled = (value: unknown): boolean =>
-  isSet(value) && value !== "" && !(Array.isArray(value) && value.length === 0)
 
 /** Public pages and videos are the client's to name; `files/...`, buckets and the API's own host are accounts. */
 const isUpload = (uri: unknown): boolean => {

@@ -90,7 +90,7 @@ export default {
 const demand = (body: Body, call: Call): Demand => {
   const maxOutput = body.field("max_tokens")
   // A model of another family is not told the tier: what no vendor is asked for is not charged.
-  const tier = call.get("model").model.family === family ? tierIn(body) : undefined
+  const tier = isOwn(call) ? tierIn(body) : undefined
   return {
     stream: body.field("stream") === true,
     ...(typeof maxOutput === "number" ? { maxOutput } : {}),
@@ -100,9 +100,11 @@ const demand = (body: Body, call: Call): Demand => {
 
 const tierIn = (body: Body): unknown => (body.field("speed") === "fast" ? "fast" : body.field("service_tier"))
 
+const isOwn = (call: Call): boolean => call.get("model").model.family === family
+
 /** The family's own models are relayed; others that are offered here go through the hub. */
 const answer = async (host: Host, call: Call) => {
-  if (call.get("model").model.family === family) return relay(host, call, "messages", "/v1/messages")
+  if (isOwn(call)) return relay(host, call, "messages", "/v1/messages")
   refuseStoredIds(host, call, await call.body(), uploads)
   return call.exchange(target => translatedDraft(host, call, target))
 }

@@ -1,6 +1,6 @@
 /** What the vendors' errors have in common: kinds by status, waiting times, texts without account data. */
 
-import { type Fault, type FaultKind, faultCodes, GatewayError } from "../../../core/index.ts"
+import { type Fault, type FaultKind, faultCodes, faultOptions, GatewayError } from "../../../core/index.ts"
 
 /** Kind and status of an error word (`type`, `code` or `status` of the vendor's error). */
 export type FaultWord = readonly [kind: FaultKind, status: number]
@@ -64,14 +64,8 @@ export const faultOf = ({ kind, status, message, param, reason, retryAfterMs }: 
 }
 
 /** Thrown by translations that find a fault inside a 200. The vendor's own wait, else the shortest. */
-export const faultError = ({ kind, message, param, reason, retryAfterMs = 0 }: Fault): GatewayError =>
-  new GatewayError(faultCodes[kind], message, {
-    ...(kind === "rate_limited"
-      ? { headers: { "retry-after": String(Math.max(1, Math.ceil(retryAfterMs / 1_000))) } }
-      : {}),
-    ...(param === undefined ? {} : { param }),
-    ...(reason === undefined ? {} : { reason }),
-  })
+export const faultError = (fault: Fault): GatewayError =>
+  new GatewayError(faultCodes[fault.kind], fault.message, faultOptions(fault))
 
 const longestMessage = 2_000
 
