@@ -1,7 +1,7 @@
 /** The embedded store: one machine, one gateway, one file. */
 
 import { SqliteAccounts } from "./sqlite/accounts.ts"
-import { type Durability, openDatabase, own } from "./sqlite/database.ts"
+import { type Durability, type OpenOptions, openDatabase, own } from "./sqlite/database.ts"
 import { SqliteDirectory } from "./sqlite/directory.ts"
 import { Freshness } from "./sqlite/freshness.ts"
 import { Groups } from "./sqlite/groups.ts"
@@ -23,7 +23,7 @@ export interface SqliteOptions extends StoreOptions {
 export const openSqlite = async (options: SqliteOptions): Promise<Store> => {
   const { path, durability, owner = true, now, onState = () => {}, observe } = options
   const disown = owner ? own(path) : () => {}
-  const database = opened(path, durability, disown)
+  const database = opened(path, { durability, isOwner: owner }, disown)
   const groups = new Groups(database, {
     fsync: durability === "power" && path !== ":memory:",
     onState,
@@ -50,9 +50,9 @@ export const openSqlite = async (options: SqliteOptions): Promise<Store> => {
   }
 }
 
-const opened = (path: string, durability: Durability, disown: () => void) => {
+const opened = (path: string, options: OpenOptions, disown: () => void) => {
   try {
-    return openDatabase(path, durability)
+    return openDatabase(path, options)
   } catch (error) {
     disown()
     throw error

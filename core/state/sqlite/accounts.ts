@@ -7,7 +7,6 @@ import type {
   Accounts,
   Balance,
   ChargeAnswer,
-  ChargeDetail,
   ChargeRequest,
   Entry,
   HoldAnswer,
@@ -20,14 +19,10 @@ import { Book } from "./book.ts"
 import type { Freshness } from "./freshness.ts"
 import type { Groups } from "./groups.ts"
 import { Holds, type MemberHolds } from "./holds.ts"
+import { LedgerRows, type Page } from "./rows.ts"
 
 /** The window that holds are counted in. */
 const reservations = "reservations"
-
-interface EntryRow extends Omit<Entry, "member" | "detail" | "reason"> {
-  readonly detail: string | null
-  readonly reason: string | null
-}
 
 export class SqliteAccounts implements Accounts {
   readonly #groups: Groups
@@ -36,8 +31,7 @@ export class SqliteAccounts implements Accounts {
   readonly #day: (at: number) => string
   readonly #holds = new Holds()
   readonly #book: Book
-  readonly #entry: StatementSync
-  readonly #page: StatementSync
+  readonly #rows: LedgerRows
   readonly #members: StatementSync
 
   constructor(
@@ -51,13 +45,8 @@ export class SqliteAccounts implements Accounts {
     this.#windows = windows
     this.#options = options
     this.#day = options.day
-    this.#book = new Book(database, groups, freshness)
-    this.#entry = database.prepare(
-      "SELECT micros, shortfall, detail FROM entries WHERE account = ? AND id = ? AND kind = ?",
-    )
-    this.#page = database.prepare(`
-      SELECT e.sequence AS sequence, kind, e.id AS id, at, micros, shortfall, detail, reason FROM entries e JOIN accounts a ON a.id = e.account
-      WHERE organisation = ? AND member = ? AND e.sequence > ? ORDER BY e.sequence LIMIT ?`)
+    this.#rows = new LedgerRows(database)
+    this.#book = new Book(database, this.#rows, groups, freshness)
     this.#members = database.prepare(
       "SELECT id, organisation, member FROM accounts WHERE id > ? ORDER BY id LIMIT 1000",
     )
@@ -134,12 +123,8 @@ export class SqliteAccounts implements Accounts {
     }))
   }
 
-  async entries(
-    member: MemberRef,
-    page: { readonly after: number; readonly limit: number },
-  ): Promise<readonly Entry[]> {
-    const rows = read(() => this.#page.all(member.organisation, member.member, page.after, page.limit))
-    return (rows as unknown as readonly EntryRow[]).map(row => entryOf(row, member))
+  async entries(member: MemberRef, page: Page): Promise<readonly Entry[]> {
+    return read(() => this.#rows.page(member, page))
   }
 
   async *all(): AsyncGenerator<MemberRef> {
@@ -184,7 +169,7 @@ export class SqliteAccounts implements Accounts {
     } as const
     const added = this.#book.append(account, row)
     this.#end(id, holds) // also for a repeated id: whatever stands under it must not stay held
-    if (!added) return this.#repeated(account.id, id)
+    if (!added) return this.#repeated(account.id, member, id)
     holds.settle(id)
     this.#groups.undo(() => holds.unsettle(id))
     account.spent += charged
@@ -192,8 +177,8 @@ export class SqliteAccounts implements Accounts {
     return { charged, shortfall, repeated: false }
   }
 
-  #repeated(account: number, id: string): ChargeAnswer {
-    const { micros, shortfall } = this.#entry.get(account, id, "charge") as { micros: number; shortfall: number }
+  #repeated(account: number, member: MemberRef, id: string): ChargeAnswer {
+    const { micros, shortfall } = this.#rows.one(account, member, "charge", id) as Entry
     return { charged: 0 - micros, shortfall, repeated: true }
   }
 
@@ -207,13 +192,13 @@ export class SqliteAccounts implements Accounts {
 
   #giveBack(id: string, member: MemberRef, reason: string): number | undefined {
     const account = this.#book.account(member)
-    const charge = this.#entry.get(account.id, id, "charge") as EntryRow | undefined
-    if (charge === undefined) return undefined
+    const charge = this.#rows.one(account.id, member, "charge", id)
+    if (charge?.detail === undefined) return undefined
     const at = this.#options.now()
     const micros = 0 - charge.micros
     if (!this.#book.append(account, plain("refund", id, at, micros, reason))) return 0
     account.spent -= micros
-    const detail = JSON.parse(charge.detail ?? "null") as ChargeDetail
+    const { detail } = charge
     this.#book.addUsage(account, usageKey(this.#day(at), detail), negative(quantities(micros, detail.usage)))
     return micros
   }
@@ -233,13 +218,6 @@ export class SqliteAccounts implements Accounts {
 
 const plain = (kind: "grant" | "refund" | "lapse", id: string, at: number, micros: number, reason: string | null) =>
   ({ kind, id, at, micros, shortfall: 0, detail: null, reason }) as const
-
-const entryOf = ({ detail, reason, ...row }: EntryRow, member: MemberRef): Entry => ({
-  ...row,
-  member: { organisation: member.organisation, member: member.member },
-  ...(detail === null ? undefined : { detail: JSON.parse(detail) as ChargeDetail }),
-  ...(reason === null ? undefined : { reason }),
-})
 
 const read = <T>(statement: () => T): T => {
   try {

@@ -7,9 +7,10 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite"
 import { LRUCache } from "lru-cache"
 import { memberKey, plus, type Quantities, type UsageKey } from "../member.ts"
-import type { EntryKind, MemberRef } from "../store.ts"
+import type { MemberRef } from "../store.ts"
 import type { Freshness } from "./freshness.ts"
 import type { Groups } from "./groups.ts"
+import type { LedgerRows, NewEntry } from "./rows.ts"
 
 /** So many accounts are remembered, at about 200 bytes each. */
 const rememberedMax = 10_000
@@ -19,17 +20,9 @@ export interface AccountRow {
   granted: number
   spent: number
   sequence: number
+  /** Where the newest row of the ledger stands, 0 for none. */
+  last: number
   changed: boolean
-}
-
-export interface NewEntry {
-  readonly kind: EntryKind
-  readonly id: string
-  readonly at: number
-  readonly micros: number
-  readonly shortfall: number
-  readonly detail: string | null
-  readonly reason: string | null
 }
 
 interface UsageSum {
@@ -52,21 +45,19 @@ export class Book {
   readonly #find: StatementSync
   readonly #create: StatementSync
   readonly #update: StatementSync
-  readonly #insert: StatementSync
   readonly #upsert: StatementSync
+  readonly #rows: LedgerRows
 
-  constructor(database: DatabaseSync, groups: Groups, freshness: Freshness) {
+  constructor(database: DatabaseSync, rows: LedgerRows, groups: Groups, freshness: Freshness) {
     this.#freshness = freshness
+    this.#rows = rows
     this.#find = database.prepare(
-      "SELECT id, granted, spent, sequence FROM accounts WHERE organisation = ? AND member = ?",
+      "SELECT id, granted, spent, sequence, last FROM accounts WHERE organisation = ? AND member = ?",
     )
     this.#create = database.prepare(
-      "INSERT INTO accounts (organisation, member, granted, spent, sequence) VALUES (?, ?, 0, 0, 0)",
+      "INSERT INTO accounts (organisation, member, granted, spent, sequence, last) VALUES (?, ?, 0, 0, 0, 0)",
     )
-    this.#update = database.prepare("UPDATE accounts SET granted = ?, spent = ?, sequence = ? WHERE id = ?")
-    this.#insert = database.prepare(
-      "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id, account, kind) DO NOTHING",
-    )
+    this.#update = database.prepare("UPDATE accounts SET granted = ?, spent = ?, sequence = ?, last = ? WHERE id = ?")
     this.#upsert = database.prepare(upsertUsage)
     freshness.remember(() => this.#accounts.clear())
     groups.gather({
@@ -89,11 +80,11 @@ export class Book {
 
   /** Adds a ledger row; false when the account has one of this kind and id already. */
   append(account: AccountRow, entry: NewEntry): boolean {
-    const { kind, id, at, micros, shortfall, detail, reason } = entry
     const sequence = account.sequence + 1
-    const { changes } = this.#insert.run(account.id, sequence, kind, id, at, micros, shortfall, detail, reason)
-    if (changes === 0) return false
+    const row = this.#rows.add(account.id, sequence, account.last, entry)
+    if (row === undefined) return false
     account.sequence = sequence
+    account.last = row
     if (!account.changed) this.#changed.push(account)
     account.changed = true
     return true
@@ -120,12 +111,13 @@ export class Book {
 
   #open(member: MemberRef): AccountRow {
     const { lastInsertRowid } = this.#create.run(member.organisation, member.member)
-    return { id: Number(lastInsertRowid), granted: 0, spent: 0, sequence: 0, changed: false }
+    return { id: Number(lastInsertRowid), granted: 0, spent: 0, sequence: 0, last: 0, changed: false }
   }
 
   #writeBack(): void {
     for (const account of this.#changed) {
-      this.#update.run(account.granted, account.spent, account.sequence, account.id)
+      const { granted, spent, sequence, last, id } = account
+      this.#update.run(granted, spent, sequence, last, id)
       account.changed = false
     }
     for (const { account, key, sums } of this.#usage.values()) this.#upsert.run(account, ...key, ...sums)

@@ -3,18 +3,27 @@
 import { closeSync, mkdirSync, openSync } from "node:fs"
 import { dirname } from "node:path"
 import { DatabaseSync } from "node:sqlite"
-import { schema, schemaVersion } from "./schema.ts"
+import { schema, schemaVersion, upgrades } from "./schema.ts"
 
 /** How long a write may wait for the command line tool that writes beside the gateway. */
 export const busyMs = 1_000
 
 export type Durability = "power" | "process"
 
-/** @throws Error naming the file when it cannot be opened, is no store, or was written by a newer Tollgate */
-export const openDatabase = (path: string, durability: Durability): DatabaseSync => {
+export interface OpenOptions {
+  readonly durability: Durability
+  /** This process is the gateway that owns the file. */
+  readonly isOwner: boolean
+}
+
+/**
+ * @throws Error naming the file when it cannot be opened, is no store, was written by a newer Tollgate, or by an older
+ *   one and is not ours to upgrade
+ */
+export const openDatabase = (path: string, { durability, isOwner }: OpenOptions): DatabaseSync => {
   const database = opened(path, busyMs)
   try {
-    prepare(database, durability)
+    prepare(database, durability, isOwner)
     return database
   } catch (cause) {
     database.close()
@@ -41,7 +50,7 @@ const opened = (path: string, timeout: number): DatabaseSync => {
 const unopened = (path: string, cause: unknown): Error =>
   new Error(`The store ${path} cannot be opened: ${(cause as Error).message}`, { cause })
 
-const prepare = (database: DatabaseSync, durability: Durability): void => {
+const prepare = (database: DatabaseSync, durability: Durability, isOwner: boolean): void => {
   database.exec("PRAGMA journal_mode = WAL")
   database.exec(`PRAGMA synchronous = ${durability === "power" ? "FULL" : "NORMAL"}`)
   // A checkpoint costs two fsyncs: after 16 MB, not SQLite's 4, so that it is shared by more groups.
@@ -49,8 +58,15 @@ const prepare = (database: DatabaseSync, durability: Durability): void => {
   database.exec("BEGIN IMMEDIATE")
   const { user_version: version } = database.prepare("PRAGMA user_version").get() as { user_version: number }
   if (version > schemaVersion) throw new Error(`it was written by a newer Tollgate (schema ${version})`)
-  if (version === 0) database.exec(`${schema}; PRAGMA user_version = ${schemaVersion}`)
-  database.exec("COMMIT")
+  if (version === 0) database.exec(schema)
+  else if (version < schemaVersion) upgrade(database, version, isOwner)
+  database.exec(`PRAGMA user_version = ${schemaVersion}; COMMIT`)
+}
+
+/** Only for who owns the file: a gateway of the older version may run on it, and would find other tables than its own. */
+const upgrade = (database: DatabaseSync, from: number, isOwner: boolean): void => {
+  if (!isOwner) throw new Error("it was written by an older Tollgate; start the gateway of this version once")
+  for (let version = from; version < schemaVersion; version += 1) database.exec(upgrades[version] as string)
 }
 
 /**
