@@ -307,6 +307,8 @@ export interface Call {
   readonly stop: AbortSignal
   /** Milliseconds of the host's clock. */
   readonly startedAt: number
+  /** What was tried at vendors so far, and failed. */
+  readonly attempts: readonly Attempt[]
   /** A fact that the step `needs`. Throws when nobody has set it. */
   get<K extends keyof Facts>(fact: K): Facts[K]
   /** The same for what may be absent on some routes. */
