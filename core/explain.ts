@@ -131,6 +131,12 @@ const serves = (route: Route, model: Model): boolean =>
   route.fixed === model ||
   (model.offered && route.accepts !== undefined && takesModel(route, model) && !isKeptForFamily(route, model))
 
+/** What the catalog offers and no route takes: clients would ask for it in vain. */
+export const untaken = ({ config, routes }: Generation): readonly Model[] =>
+  [...config.catalog.models.values()].filter(
+    model => model.offered && !routes.some(({ route }) => serves(route, model)),
+  )
+
 const priceLines = (card: PriceCard | undefined): Explanation["price"] =>
   card === undefined ? [] : [...card.lines.map(lineOf), ...card.when.flatMap(rowLines)]
 

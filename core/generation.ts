@@ -4,6 +4,7 @@ import type { Adapter, Dialect } from "./adapter.ts"
 import { adapterFault, checkModels, checkVendors, type LoadedAdapters, loadAdapters } from "./adapters.ts"
 import { type Config, ConfigError } from "./catalog/load.ts"
 import { price } from "./catalog/price.ts"
+import { usualMounts } from "./catalog/product.ts"
 import { sandboxSecret } from "./catalog/secret.ts"
 import { type ErrorCode, type ErrorOptions, errorTable, GatewayError } from "./errors.ts"
 import { Exchange, type ExchangeContext, type VendorTable } from "./http/exchange.ts"
@@ -86,6 +87,7 @@ class Assembly {
   readonly #steps: OwnStep[] = []
   readonly #routes: OwnRoute[] = []
   readonly #onStray: StrayListener[] = []
+  readonly #families = new Set<string>(Object.keys(usualMounts))
 
   constructor(config: Config, parts: ProcessParts, adapters: LoadedAdapters) {
     this.setups = new Setups({ clock: parts.clock, log: parts.log, stepMs: config.limits.stepMs })
@@ -103,6 +105,7 @@ class Assembly {
   }
 
   finish(): Generation {
+    this.#checkMounts()
     checkVendors(this.#config, this.#adapters, this.#loaded)
     const table = this.#vendorTable()
     for (const { owner, route } of this.#routes) {
@@ -140,6 +143,17 @@ class Assembly {
         await this.setups.tearDown()
       },
     }
+  }
+
+  /** A family that nobody asks for is a slip of the keyboard, and its prefixes would lead nowhere. */
+  #checkMounts(): void {
+    const { mounts } = this.#config.places
+    const problems = [...mounts].flatMap(([family, place]) =>
+      this.#families.has(family)
+        ? []
+        : [place.problem([], `expected a native family, one of: ${[...this.#families].join(", ")}`)],
+    )
+    if (problems.length > 0) throw new ConfigError(problems)
   }
 
   #compile({ route, owner }: OwnRoute, table: VendorTable): CompiledRoute {
@@ -205,7 +219,10 @@ class Assembly {
       dialectOf: name => this.#dialects.get(name),
       day,
       timezone: config.timezone,
-      mounts: family => config.mounts[family] ?? [family],
+      mounts: family => {
+        this.#families.add(family)
+        return config.mounts[family] ?? [family]
+      },
       shared: <T>(key: string, make: () => T): T => {
         if (!shared.has(key)) shared.set(key, make())
         return shared.get(key) as T
@@ -236,8 +253,10 @@ class Assembly {
       const { route, message } = error as RouteError
       const same = this.#routes.filter(one => one.route.method === route.method && one.route.path === route.path)
       // Ours was there first, whatever the order of loading.
-      const { owner } = present(same.findLast(one => one.owner.foreign) ?? same.at(-1), `route ${route.path}`)
-      throw problem(owner, message)
+      const second = same.findLast(one => one.owner.foreign) ?? same.findLast(one => one.owner.listed) ?? same.at(-1)
+      const { owner } = present(second, `route ${route.path}`)
+      const owners = [...new Set(same.map(one => one.owner))].map(one => one.name)
+      throw problem(owner, owners.length > 1 ? `${message}, of plugins ${owners.join(" and ")}` : message)
     }
   }
 }

@@ -23,10 +23,14 @@ export interface ReadyPlugin {
   readonly source: unknown
   /** False: ours, whose metrics bear no prefix. */
   readonly foreign: boolean
+  /** A line names it; else it is one of `endpoints: all`. */
+  readonly listed: boolean
   /** What is wrong with it, at the place that names it: its line, else where the pipeline begins. */
   problem(message: string): string
   setup(host: Host): Promise<Teardown | undefined>
 }
+
+type Found = Pick<ReadyPlugin, "source" | "foreign" | "listed">
 
 /** A plugin whatever its options are; `never` because only the plugin itself knows them. */
 export type AnyPlugin = Plugin<never>
@@ -39,10 +43,10 @@ export type AnyPlugin = Plugin<never>
 export const loadPlugins = async (config: Config, given: readonly AnyPlugin[]): Promise<readonly ReadyPlugin[]> => {
   const pipeline = await Promise.all(config.plugins.map(line => loadLine(line)))
   const endpoints =
-    config.endpoints === "all"
-      ? await builtInEndpoints(config)
-      : await Promise.all(config.endpoints.map(line => loadLine(line)))
-  const added = given.map(plugin => ready(plugin, givenLine(plugin, config), { source: plugin, foreign: true }))
+    config.endpoints === "all" ? await builtInEndpoints(config) : await Promise.all(config.endpoints.map(loadEndpoint))
+  const added = given.map(plugin =>
+    ready(plugin, givenLine(plugin, config), { source: plugin, foreign: true, listed: true }),
+  )
   const all = [...pipeline, ...added, ...endpoints]
   refuseNamesakes(all)
   return all
@@ -78,7 +82,7 @@ const builtInEndpoints = async (config: Config): Promise<readonly ReadyPlugin[]>
   const found = await Promise.all(files.map(async ([, file]) => ({ file, plugin: await importDefault(file) })))
   return found.flatMap(({ file, plugin }) =>
     isPlugin(plugin) && plugin.kind === "endpoint"
-      ? [ready(plugin, lineOfAll(plugin, config), { source: file, foreign: false })]
+      ? [ready(plugin, lineOfAll(plugin, config), { source: file, foreign: false, listed: false })]
       : [],
   )
 }
@@ -91,15 +95,28 @@ const lineOfAll = ({ name }: AnyPlugin, { file, plugins: [first] }: Config): Plu
 }
 
 const loadLine = async (line: PluginLine): Promise<ReadyPlugin> => {
+  const { found, ...from } = await foundAt(line)
+  return ready(found, line, from)
+}
+
+/** A guard of ours here would stand behind all others, and the list would hide it. */
+const loadEndpoint = async (line: PluginLine): Promise<ReadyPlugin> => {
+  const { found, ...from } = await foundAt(line)
+  if (!from.foreign && isPlugin(found) && found.kind !== "endpoint")
+    throw refusal(line, "is no endpoint; its place is under plugins")
+  return ready(found, line, from)
+}
+
+const foundAt = async (line: PluginLine): Promise<Found & { readonly found: unknown }> => {
   const { file, foreign } = await locate(line)
   const found = await importDefault(file).catch(cause => {
     throw refusal(line, `cannot be loaded: ${(cause as Error).message}`)
   })
-  return ready(found, line, { source: file, foreign })
+  return { found, source: file, foreign, listed: true }
 }
 
 /** The same checks, wherever it came from. */
-const ready = (found: unknown, line: PluginLine, from: Pick<ReadyPlugin, "source" | "foreign">): ReadyPlugin => {
+const ready = (found: unknown, line: PluginLine, from: Found): ReadyPlugin => {
   if (!isPlugin(found)) throw refusal(line, "is no plugin: its default export needs name, api and setup")
   const { name, api }: { readonly name: string; readonly api: unknown } = found
   if (api !== 1) throw refusal(line, `speaks plugin api ${String(api)}; this gateway speaks api 1`)

@@ -69,6 +69,8 @@ export interface Route {
     readonly family?: string
     /** Which models of other families are taken too: those that say `messages: true`, say. */
     readonly offered?: (model: Model) => boolean
+    /** Which of all these alone: the one model that serves a path without a model's name, say. */
+    readonly only?: (model: Model) => boolean
     /** Whether a vendor's adapter can serve a model here: checked at load for every target of every model taken. */
     readonly servedBy?: (adapter: Adapter, model: Model) => boolean
     /** `X` in the message is replaced by the model's name as asked. */
@@ -305,6 +307,8 @@ export interface Call {
   readonly stop: AbortSignal
   /** Milliseconds of the host's clock. */
   readonly startedAt: number
+  /** What was tried at vendors so far, and failed. */
+  readonly attempts: readonly Attempt[]
   /** A fact that the step `needs`. Throws when nobody has set it. */
   get<K extends keyof Facts>(fact: K): Facts[K]
   /** The same for what may be absent on some routes. */

@@ -4,6 +4,7 @@
  */
 
 import {
+  type Attempt,
   asGatewayError,
   type Billed,
   type Call,
@@ -78,7 +79,7 @@ const lineOf = (call: Call, outcome: Outcome, ms: number) => ({
   status: outcome.status,
   outcome: outcome.end,
   vendor: outcome.target?.vendor,
-  attempts: outcome.attempts.length > 1 ? outcome.attempts : undefined,
+  attempts: outcome.attempts.length > 1 ? outcome.attempts.map(attemptOf) : undefined,
   usage: outcome.usage,
   source: outcome.source === "none" ? undefined : outcome.source,
   micros: outcome.billedMicros,
@@ -89,6 +90,8 @@ const lineOf = (call: Call, outcome: Outcome, ms: number) => ({
   ms,
 })
 
+const attemptOf = (attempt: Attempt): Attempt => ({ ...attempt, ms: round(attempt.ms) })
+
 const laterLine = (call: Call, { usage, source, micros }: Billed) => ({ ...callFields(call), usage, source, micros })
 
 /** The client's own mistakes are news about the client; all else is news about us or a vendor. */
@@ -96,6 +99,8 @@ const logRefusal = (host: Host, call: Call, error: GatewayError, ms: number): vo
   const { status, source } = error.kind
   const level =
     source === "client" ? "info" : error.code === "internal" || error.code === "plugin_failed" ? "error" : "warn"
-  const fields = { ...callFields(call), status, outcome: "rejected", code: error.code, ms }
+  const { attempts } = call
+  const tried = attempts.length === 0 ? {} : { vendor: attempts.at(-1)?.vendor, attempts: attempts.map(attemptOf) }
+  const fields = { ...callFields(call), status, outcome: "rejected", code: error.code, ...tried, ms }
   host.log[level](error.cause === undefined ? fields : { ...fields, error: error.message, cause: error.cause }, "call")
 }

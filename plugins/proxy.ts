@@ -24,7 +24,7 @@ export default {
     additionalProperties: false,
     required: ["path", "vendor"],
     properties: {
-      path: { type: "string", pattern: "^/([A-Za-z0-9._-]+/)+$" },
+      path: { type: "string", pattern: "^/([A-Za-z0-9._-]+/)+$", examples: ["/tools/weather/"] },
       vendor: { type: "string" },
       price: { type: "number", minimum: 0 },
       limit: { type: "string" },

@@ -25,6 +25,7 @@ export default {
             types: ["search"],
             wire: family,
             family,
+            only: model => servesAt(model, method),
             otherwise: { code: "model_mismatch", message: "Model 'X' is not a search model" },
           },
           charge: "usage",
@@ -37,15 +38,17 @@ export default {
   },
 } satisfies Plugin
 
+const servesAt = ({ targets }: Model, method: Method): boolean => targets.some(({ model }) => model === method)
+
 /**
  * No body names a model: the catalog's entry whose target is the path's last word serves the route.
  *
  * @throws GatewayError `not_found` (404): this deployment offers none
  */
 const modelFor = ({ catalog, error }: Pick<Host, "catalog" | "error">, method: Method): Model => {
-  const serves = (model: Model) =>
-    model.type === "search" && model.family === family && model.targets.some(target => target.model === method)
-  const model = [...catalog.models.values()].find(serves)
+  const model = [...catalog.models.values()].find(
+    one => one.type === "search" && one.family === family && servesAt(one, method),
+  )
   if (model === undefined) throw error("not_found", "Not found")
   return model
 }

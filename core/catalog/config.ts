@@ -87,6 +87,7 @@ export interface Config {
   readonly places: {
     readonly vendors: ReadonlyMap<string, Place>
     readonly models: ReadonlyMap<string, Place>
+    readonly mounts: ReadonlyMap<string, Place>
   }
   readonly plugins: readonly PluginLine[]
   readonly endpoints: "all" | readonly PluginLine[]

@@ -1,6 +1,6 @@
 /** A value of a YAML file that knows where it stands. Each reader reports what it expected and returns `undefined`. */
 
-import { parseDuration, parseSize } from "../kit/units.ts"
+import { durationSchema, parseDuration, parseSize, sizeSchema } from "../kit/units.ts"
 import type { Path, Position } from "./config.ts"
 import { type Problems, problemText } from "./problems.ts"
 
@@ -100,13 +100,17 @@ export class Field {
   /** `400ms`, `5s`, `10m`, `1h`, `7d`, in milliseconds. */
   duration(): number | undefined {
     const value = parsed(parseDuration, this.#value())
-    return value !== undefined && value <= longestMs ? value : this.expected("a duration such as 400ms, 5s, 10m or 1h")
+    if (value !== undefined && value <= longestMs) return value
+    return this.expected(
+      this.#reads(durationSchema) ? "a duration above 0 and below 25d" : "a duration such as 400ms, 5s, 10m or 1h",
+    )
   }
 
   /** `8MB`, in bytes; MB is 1024 * 1024. */
   size(): number | undefined {
     const value = parsed(parseSize, this.#value())
-    return value !== undefined && Number.isSafeInteger(value) ? value : this.expected("a size such as 64KB, 8MB or 1GB")
+    if (value !== undefined && Number.isSafeInteger(value)) return value
+    return this.expected(this.#reads(sizeSchema) ? "a size of one byte or more" : "a size such as 64KB, 8MB or 1GB")
   }
 
   /** Plain data, as JSON would hold it. */
@@ -127,6 +131,12 @@ export class Field {
   #step(step: string | number): Field | undefined {
     if (this.shape.kind === "map") return this.shape.entries.get(String(step))
     return this.shape.kind === "list" ? this.shape.items[Number(step)] : undefined
+  }
+
+  /** The form is right; what is wrong is how much it says. */
+  #reads({ pattern }: { readonly pattern: string }): boolean {
+    const value = this.#value()
+    return typeof value === "string" && new RegExp(pattern).test(value)
   }
 
   #value(): string | number | boolean | null | undefined {

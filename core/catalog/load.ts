@@ -2,6 +2,7 @@
 
 import { readFile, stat } from "node:fs/promises"
 import { dirname, resolve } from "node:path"
+import type { LeftOut } from "../offer.ts"
 import { readCatalog } from "./catalog.ts"
 import type { Config, LoadOptions, Place } from "./config.ts"
 import { readBasePath, readLimits, readListen, readOps, readStore, readTimezone, readUpstream } from "./deployment.ts"
@@ -85,7 +86,9 @@ const readConfig = (file: string, top: Field, catalog: Field, options: LoadOptio
   const source: SecretSource = options.storeOnly === true ? { ...needed, mayBeAbsent: true } : needed
   const known = readVendors(required(top, fields, "vendors"), source)
   if (known.vendors.size === 0 && known.left.size > 0)
-    fields.get("vendors")?.problem("expected the secret of at least one vendor")
+    fields
+      .get("vendors")
+      ?.problem(`expected the secret of at least one vendor: set one of ${variablesOf(known.left).join(", ")}`)
   return {
     file,
     listen: readListen(fields.get("listen"), options, top),
@@ -99,21 +102,34 @@ const readConfig = (file: string, top: Field, catalog: Field, options: LoadOptio
     watch: fields.get("watch")?.boolean() ?? false,
     sandbox,
     vendors: known.vendors,
-    places: { vendors: placesIn(top, "vendors"), models: placesIn(catalog, "models") },
+    places: {
+      vendors: placesIn(top, "vendors"),
+      models: placesIn(catalog, "models"),
+      mounts: placesIn(top, "mounts"),
+    },
     plugins: readPlugins(fields.get("plugins")),
     endpoints: readEndpoints(fields.get("endpoints")),
     mounts: readMounts(fields.get("mounts")),
-    bootstrap: readBootstrap(fields.get("bootstrap"), sandbox),
+    bootstrap: readBootstrap(fields.get("bootstrap"), sandbox, currentNames(catalog)),
     catalog: readCatalog(catalog, known),
     files: [...files],
   }
 }
 
-const placesIn = ({ shape }: Field, key: string): ReadonlyMap<string, Place> => {
+const variablesOf = (left: LeftOut["vendors"]): readonly string[] => [...new Set([...left.values()].flat())]
+
+const entriesIn = ({ shape }: Field, key: string): ReadonlyMap<string, Field> => {
   const written = shape.kind === "map" ? shape.entries.get(key)?.shape : undefined
-  return written?.kind === "map"
-    ? new Map([...written.entries].map(([name, field]) => [name, placeOf(field)]))
-    : new Map()
+  return written?.kind === "map" ? written.entries : new Map()
+}
+
+const placesIn = (field: Field, key: string): ReadonlyMap<string, Place> =>
+  new Map([...entriesIn(field, key)].map(([name, one]) => [name, placeOf(one)]))
+
+/** The name that a model bears now, whether it is offered here or left out; organisations keep no aliases. */
+const currentNames = (catalog: Field): ((name: string) => string | undefined) => {
+  const [models, aliases] = [entriesIn(catalog, "models"), entriesIn(catalog, "aliases")]
+  return name => (models.has(name) ? name : aliases.get(name)?.string())
 }
 
 const placeOf = (field: Field): Place => ({

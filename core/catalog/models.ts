@@ -11,6 +11,8 @@ import { schemaFault } from "./schema.ts"
 /** Vendors of gateway.yaml; `left` are the optional ones without a secret: their targets are not offered. */
 export interface KnownVendors {
   readonly vendors: ReadonlyMap<string, Vendor>
+  /** All that are written, also those with a mistake, which was told; absent when nothing could be read. */
+  readonly names?: ReadonlySet<string>
   readonly left: LeftOut["vendors"]
 }
 
@@ -91,7 +93,7 @@ const optional = <Name extends string, Value>(name: Name, value: Value | undefin
 
 const readTargets = (field: Field | undefined, known: KnownVendors): readonly Target[] | undefined => {
   const items = field?.list()
-  if (items?.length === 0) field?.problem("expected at least one target")
+  if (field?.shape.kind === "list" && items?.length === 0) field.problem("expected at least one target")
   return items?.flatMap(item => readTarget(item, known) ?? [])
 }
 
@@ -102,11 +104,8 @@ const readTarget = (field: Field, known: KnownVendors): Target | undefined => {
   const model = required(field, fields, "model")?.word("the vendor's name of the model")
   const weight = fields.get("weight")?.integer({ least: 1, most: 1_000_000 })
   if (vendor === undefined || model === undefined) return undefined
-  if (!known.vendors.has(vendor) && !known.left.has(vendor)) {
-    return written?.problem(
-      `expected a vendor of this deployment (${[...known.vendors.keys()].join(", ")}), found ${vendor}`,
-    )
-  }
+  if (known.names?.has(vendor) === false)
+    return written?.problem(`expected a vendor of this deployment (${[...known.names].join(", ")}), found ${vendor}`)
   return { vendor, model, ...optional("weight", weight) }
 }
 

@@ -56,15 +56,16 @@ const sorted = (_key: string, value: unknown): unknown =>
     : value
 
 const readLines = (fields: ReadonlyMap<string, Field>, others: readonly string[]): readonly PriceLine[] =>
-  [...fields].flatMap(([item, field]) => (others.includes(item) ? [] : (readLine(item, field) ?? [])))
+  [...fields].flatMap(([item, field]) => (others.includes(item) ? [] : (readLine(item, field, others) ?? [])))
 
-const readLine = (item: string, field: Field): PriceLine | undefined => {
+/** @param others the keys that may stand beside the lines */
+const readLine = (item: string, field: Field, others: readonly string[]): PriceLine | undefined => {
   if (item === "vendor_cost") return readVendorCost(field)
   if (field.shape.kind === "map")
     return itemPattern.test(item) ? readTable(item, field) : field.problem("expected a plain name")
   const bucket = buckets.find(one => one === item)
   if (bucket !== undefined) return readRate(bucket, field)
-  return field.problem(`expected a table, vendor_cost or one of: ${buckets.join(", ")}`)
+  return field.problem(`expected a table, vendor_cost or one of: ${[...buckets, ...others].join(", ")}`)
 }
 
 const readVendorCost = (field: Field): PriceLine | undefined => {

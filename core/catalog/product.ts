@@ -31,7 +31,11 @@ export const readEndpoints = (field: Field | undefined): Config["endpoints"] =>
   field === undefined || field.plain() === "all" ? "all" : readPlugins(field)
 
 /** The families by the specification's own words; their vendors' names stand in gateway.yaml. */
-const usualMounts: Config["mounts"] = { "vendor-a": ["vendor-a"], "vendor-b": ["vendor-b"], "vendor-c": ["vendor-c"] }
+export const usualMounts: Config["mounts"] = {
+  "vendor-a": ["vendor-a"],
+  "vendor-b": ["vendor-b"],
+  "vendor-c": ["vendor-c"],
+}
 
 const segment = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
 
@@ -50,21 +54,43 @@ export const readMounts = (field: Field | undefined): Config["mounts"] => {
 
 // ---- bootstrap ----
 
-export const readBootstrap = (field: Field | undefined, sandbox: boolean): readonly BootstrapOrganisation[] => {
+type CurrentName = (model: string) => string | undefined
+
+/** @param current the name that a model bears now; nothing for what the catalog does not know */
+export const readBootstrap = (
+  field: Field | undefined,
+  sandbox: boolean,
+  current: CurrentName,
+): readonly BootstrapOrganisation[] => {
   const organisations = field?.fields(["organisations"]).get("organisations")?.fields() ?? new Map<string, Field>()
-  return [...organisations].map(([name, one]) => readOrganisation(name, one, sandbox))
+  return [...organisations].map(([name, one]) => readOrganisation(name, one, sandbox, current))
 }
 
-const readOrganisation = (name: string, field: Field, sandbox: boolean): BootstrapOrganisation => {
+const readOrganisation = (
+  name: string,
+  field: Field,
+  sandbox: boolean,
+  current: CurrentName,
+): BootstrapOrganisation => {
   if (!plainName.test(name)) field.problem(`expected ${nameRule}`)
   const fields = field.fields(["gateway", "models", "members"])
   const models = fields.get("models")
   return {
     name,
     gateway: fields.get("gateway")?.boolean() ?? true,
-    models: models === undefined || models.plain() === "all" ? "all" : models.strings("the name of a model", plainName),
+    models: models === undefined || models.plain() === "all" ? "all" : readModelNames(models, current),
     members: [...(fields.get("members")?.fields() ?? [])].map(([member, one]) => readMember(member, one, sandbox)),
   }
+}
+
+const readModelNames = (field: Field, current: CurrentName): readonly string[] => [
+  ...new Set(field.list().flatMap(item => readModelName(item, current) ?? [])),
+]
+
+const readModelName = (field: Field, current: CurrentName): string | undefined => {
+  const name = field.string("the name of a model")
+  if (name === undefined) return undefined
+  return current(name) ?? field.problem(`expected the name of a model, and ${name} is none`)
 }
 
 const readMember = (name: string, field: Field, sandbox: boolean): BootstrapMember => {

@@ -91,7 +91,19 @@ export const validateOptions = (
   const copy: unknown = structuredClone(value)
   const validate = filling.compile(schema)
   const fits = validate(copy)
-  return { value: copy, problems: fits ? [] : problemsOf(validate.errors, []) }
+  return { value: copy, problems: fits ? [] : problemsOf(validate.errors, [], hint) }
+}
+
+/** Who writes options has no other page at hand: the keys that are known, and values that would do. */
+const hint = ({ keyword, parentSchema }: ErrorObject): string => {
+  const { properties = {}, examples = [] } = (parentSchema ?? {}) as {
+    properties?: object
+    examples?: readonly unknown[]
+  }
+  const keys = Object.keys(properties).join(", ")
+  if (keyword === "additionalProperties") return keys === "" ? ", none is known" : `, expected one of: ${keys}`
+  if (keyword === "type" && keys !== "") return ` of ${keys}`
+  return examples.length > 0 ? `, such as ${examples.join(", ")}` : ""
 }
 
 /** What makes a schema unusable, in words. */
@@ -102,9 +114,18 @@ export const schemaFault = (schema: JsonSchema): string | undefined => checking.
 /** Keywords that only say that something below failed: what failed says it better. */
 const summaries = new Set(["if", "not", "propertyNames", "anyOf", "oneOf"])
 
-const problemsOf = (errors: ValidateFunction["errors"], prefix: readonly string[]): readonly Problem[] => {
+const problemsOf = (
+  errors: ValidateFunction["errors"],
+  prefix: readonly string[],
+  more: (error: ErrorObject) => string = () => "",
+): readonly Problem[] => {
   const first = (errors ?? []).slice(0, mostProblems)
-  return first.filter(error => !isSummary(error, first)).map(error => problemOf(error, prefix))
+  return first
+    .filter(error => !isSummary(error, first))
+    .map(error => {
+      const problem = problemOf(error, prefix)
+      return { ...problem, msg: problem.msg + more(error) }
+    })
 }
 
 const isSummary = (error: ErrorObject, all: readonly ErrorObject[]): boolean =>

@@ -19,14 +19,15 @@ const usualTimeouts: Timeouts = {
 export const readVendors = (field: Field | undefined, source: SecretSource): KnownVendors => {
   const vendors = new Map<string, Vendor>()
   const left = new Map<string, readonly string[]>()
-  for (const [name, one] of field?.fields() ?? []) {
+  const written = field?.fields() ?? new Map<string, Field>()
+  for (const [name, one] of written) {
     if (!vendorName.test(name)) one.problem("expected a name of small letters, digits and dashes")
     const vendor = readVendor(name, one, source)
     if (vendor === undefined) continue
     if ("unset" in vendor) left.set(name, vendor.unset)
     else vendors.set(name, vendor)
   }
-  return { vendors, left }
+  return { vendors, left, ...(field?.shape.kind === "map" ? { names: new Set(written.keys()) } : {}) }
 }
 
 const vendorKeys = ["adapter", "origin", "secrets", "optional", "timeouts", "on_client_abort", "shared_ids", "options"]

@@ -44,6 +44,10 @@ const refusal = (at: Position, message: string): ConfigError => new ConfigError(
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
+/** The parser speaks to programmers of another function that it has. */
+const wordsOf = ({ code, message }: { readonly code: string; readonly message: string }): string =>
+  code === "MULTIPLE_DOCS" ? "expected one document, and here begins another of multiple documents" : message
+
 const parsed = (text: string, file: string, problems: Problems): Field => {
   const lines = new LineCounter()
   const document = parseDocument(text, { ...options, lineCounter: lines })
@@ -53,7 +57,7 @@ const parsed = (text: string, file: string, problems: Problems): Field => {
     return { file, line: Math.max(1, line), column: Math.max(1, col) }
   }
   if (faults.length > 0)
-    throw new ConfigError(faults.slice(0, 20).map(fault => problemText(at(fault.pos[0]), "", fault.message)))
+    throw new ConfigError(faults.slice(0, 20).map(fault => problemText(at(fault.pos[0]), "", wordsOf(fault))))
   return new Conversion(document, at, problems).field(document.contents, "", 0)
 }
 

@@ -3,7 +3,7 @@
 import { credits, creditsText } from "../catalog/credits.ts"
 import { type Config, loadConfig } from "../catalog/load.ts"
 import { price } from "../catalog/price.ts"
-import { type Explanation, explainCall, unsetText, withGeneration } from "../explain.ts"
+import { type Explanation, explainCall, unsetText, untaken, withGeneration } from "../explain.ts"
 import type { Model, PriceCard } from "../offer.ts"
 import { type Answer, type Command, type Input, word } from "./command.ts"
 import { facts, table, visible } from "./text.ts"
@@ -14,7 +14,7 @@ export const checkCommands: readonly Command[] = [
     what: "check the configuration and the catalog, and print prices at defaults",
     run: async input => {
       const config = await load(input)
-      return checked(config, await withGeneration(config, ({ routes }) => routes.length))
+      return withGeneration(config, generation => checked(config, generation.routes.length, untaken(generation)))
     },
   },
   {
@@ -35,7 +35,7 @@ async function explain(input: Input): Promise<Answer> {
   return { data: explanation, text: explained(explanation) }
 }
 
-const checked = (config: Config, routes: number): Answer => {
+const checked = (config: Config, routes: number, inVain: readonly Model[]): Answer => {
   const models = [...config.catalog.models.values()].map(model => ({
     model: model.name,
     type: model.type,
@@ -52,6 +52,7 @@ const checked = (config: Config, routes: number): Answer => {
       vendors: [...config.vendors.keys()],
       models,
       left,
+      untaken: inVain.map(({ name }) => name),
     },
     text: [
       table(
@@ -60,6 +61,9 @@ const checked = (config: Config, routes: number): Answer => {
       ),
       "",
       ...left.map(({ vendor, unset, models }) => `left out: ${vendor} (${unsetText(unset)}), ${models} models`),
+      ...[...Map.groupBy(inVain, ({ type }) => type)].map(
+        ([type, models]) => `no route takes (${type}): ${models.map(({ name }) => name).join(" ")}`,
+      ),
       visible(summary),
     ].join("\n"),
   }

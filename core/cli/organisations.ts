@@ -59,8 +59,8 @@ export const organisationCommands: readonly Command[] = [
     run: input =>
       withStore(input, opened =>
         change(opened, input, () => {
-          const overlay = oneOf(input, ["none", ...opened.config.catalog.overlays])
-          return { overlay: overlay === "none" ? undefined : overlay }
+          const name = word(input, 1)
+          return { overlay: name === "none" ? undefined : overlayName(opened.config.catalog, name) }
         }),
       ),
   },
@@ -116,6 +116,11 @@ const modelName = (catalog: Catalog, name: string): string => {
   const model = catalog.find(name)
   if (model === undefined) throw new CliError(`the catalog has no model ${name}`)
   return model.name
+}
+
+const overlayName = ({ overlays }: Catalog, name: string): string => {
+  if (overlays.includes(name)) return name
+  throw new CliError(`the catalog has no overlay ${name}; it has ${overlays.join(", ") || "none"}`, 2)
 }
 
 const head = ["organisation", "name", "gateway", "models", "overlay"]

@@ -5,7 +5,7 @@ import type { Duplex } from "node:stream"
 import type { UsageReport } from "../adapter.ts"
 import { GatewayError } from "../errors.ts"
 import type { Target, Usage } from "../offer.ts"
-import type { Bill, Billed, Billing, Call, Draft, Facts, Outcome, Watcher } from "../plugin.ts"
+import type { Attempt, Bill, Billed, Billing, Call, Draft, Facts, Outcome, Watcher } from "../plugin.ts"
 import { billFor, type UpstreamEnd } from "./billing.ts"
 import { type ByteBudget, receiveBody, type ScannedBody, stopReceiving } from "./body.ts"
 import { callId } from "./call-id.ts"
@@ -34,6 +34,7 @@ export interface OwnedWatcher {
 const noBill: Billed = { source: "none" }
 const freeBill: Billed = { source: "none", micros: 0 }
 const noUsage: Usage = {}
+const noAttempts: readonly Attempt[] = []
 
 export class GatewayCall implements Call {
   readonly id: string
@@ -48,6 +49,8 @@ export class GatewayCall implements Call {
   biller: string | undefined
   /** In the server's roster. */
   place: number | undefined
+  /** Those that failed: an error answer tells nothing of them, the log does. */
+  attempts = noAttempts
   /** Milliseconds waited for the vendor so far. */
   upstreamMs = 0
   /** Since when a step of the pipeline is at work; `Infinity` while it waits for `next()`, a body or an exchange. */

@@ -117,6 +117,7 @@ export class Exchange {
     const { failure } = result
     this.#report(candidate, verdictOf(failure), failure.fault?.retryAfterMs)
     this.#tried.push(failure.attempt)
+    this.#call.attempts = [...this.#call.attempts, failure.attempt]
     this.#last = { failure, candidate, draft }
     return undefined
   }

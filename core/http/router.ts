@@ -135,7 +135,10 @@ const greedyLeaf = <T>(node: Node<T>, tail: readonly string[]): Leaf<T> => {
 
 const add = <T extends Routed>(leaf: Leaf<T>, route: T, segments: readonly string[]): void => {
   const other = leaf.get(route.method)
-  if (other !== undefined) throw new Error(`Two routes for ${route.method} ${route.path} and ${other.route.path}`)
+  if (other !== undefined) {
+    const paths = [...new Set([route.path, other.route.path])]
+    throw new Error(`Two routes for ${route.method} ${paths.join(" and ")}`)
+  }
   const names = segments.filter(isParameter).map(segment => segment.replace(/[{}+]/g, ""))
   if (new Set(names).size < names.length) throw new Error(`A parameter is repeated in ${route.path}`)
   leaf.set(route.method, {

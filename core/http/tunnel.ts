@@ -24,6 +24,12 @@ export const runTunnel = async (
   const secret = claimed(call, target, vendor, context.breaker)
   const report = (verdict: Verdict): void => context.breaker.report(vendor, secret, target.model, verdict)
   const began = performance.now()
+  const attempt = (status: number): Attempt => ({
+    vendor: vendor.name,
+    secret: secret.name,
+    status,
+    ms: performance.now() - began,
+  })
   const opened = await openTunnel({
     ...upgraded,
     request: call.request,
@@ -38,12 +44,14 @@ export const runTunnel = async (
     connectMs: vendor.timeouts.connectMs + vendor.timeouts.firstByteMs,
   }).catch(error => {
     report("unreachable")
+    call.attempts = [attempt(0)]
     throw error
   })
-  const ms = performance.now() - began
-  call.upstreamMs += ms
+  const connected = attempt(opened.state === "refused" ? opened.status : switchedProtocols)
+  call.upstreamMs += connected.ms
   if (opened.state === "refused") {
     report(opened.status === 401 || opened.status === 403 ? "account" : "failed")
+    call.attempts = [connected]
     throw new GatewayError("upstream_unavailable", "The vendor refused the connection.")
   }
   report("ok")
@@ -51,7 +59,7 @@ export const runTunnel = async (
   call.onStop = () => opened.close()
   await opened.closed
   call.onStop = undefined
-  return ended(call, target, { vendor: vendor.name, secret: secret.name, status: switchedProtocols, ms }, billed)
+  return ended(call, target, connected, billed)
 }
 
 const switchedProtocols = 101

@@ -7,7 +7,8 @@ import type { Route } from "../plugin.ts"
 export const takesModel = ({ accepts }: Route, model: Model): boolean =>
   accepts === undefined ||
   (accepts.types.includes(model.type) &&
-    (accepts.family === undefined || accepts.family === model.family || accepts.offered?.(model) === true))
+    (accepts.family === undefined || accepts.family === model.family || accepts.offered?.(model) === true) &&
+    accepts.only?.(model) !== false)
 
 /** Some models answer only where their own family is spoken. */
 export const isKeptForFamily = ({ accepts }: Route, { rules, family }: Model): boolean =>

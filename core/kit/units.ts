@@ -4,9 +4,17 @@ const milliseconds: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_0
 const bytes: Readonly<Record<string, number>> = { B: 1, KB: 1024, MB: 1024 ** 2, GB: 1024 ** 3 }
 
 /** For a plugin's options schema: what `parseDuration` takes. */
-export const durationSchema = { type: "string", pattern: "^[0-9]{1,9}(\\.[0-9]{1,3})?(ms|s|m|h|d)$" } as const
+export const durationSchema = {
+  type: "string",
+  pattern: "^[0-9]{1,9}(\\.[0-9]{1,3})?(ms|s|m|h|d)$",
+  examples: ["400ms", "60s", "1h"],
+} as const
 /** For a plugin's options schema: what `parseSize` takes. */
-export const sizeSchema = { type: "string", pattern: "^[0-9]{1,9}(\\.[0-9]{1,3})?(B|KB|MB|GB)$" } as const
+export const sizeSchema = {
+  type: "string",
+  pattern: "^[0-9]{1,9}(\\.[0-9]{1,3})?(B|KB|MB|GB)$",
+  examples: ["64KB", "8MB", "1GB"],
+} as const
 
 /**
  * Whole milliseconds of `400ms`, `5s`, `10m`, `1h`, `7d`.

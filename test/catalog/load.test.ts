@@ -146,7 +146,9 @@ t.test("a problem names file, line, column, path and what was expected", async t
     ["listens: {}", /^gateway.yaml:4:10 listens: unknown key, expected one of: listen, ops/],
     ["watch: yes", 'gateway.yaml:4:8 watch: expected true or false, found "yes"'],
     ["shutdown: 30", /^gateway.yaml:4:11 shutdown: expected a duration such as 400ms, 5s, 10m or 1h, found 30$/],
-    ["shutdown: 60d", /shutdown: expected a duration/],
+    ["shutdown: 60d", /shutdown: expected a duration above 0 and below 25d, found "60d"$/],
+    ["shutdown: 0s", /shutdown: expected a duration above 0 and below 25d, found "0s"$/],
+    ["limits: { bodies_in_memory: 0MB }", /limits.bodies_in_memory: expected a size of one byte or more, found "0MB"$/],
     ["limits: { bodies_in_memory: 256 MB }", /limits.bodies_in_memory: expected a size such as/],
     ["base_path: /v1/", /base_path: expected a path/],
     ["timezone: Mars/Base", /timezone: expected an IANA time zone/],
@@ -213,6 +215,33 @@ t.test("vendors are checked: origin, secrets, timeouts", async t => {
   }
 })
 
+t.test("a mistake is told once: what follows from it is no news", async t => {
+  const broken = { "gateway.yaml": "vendors:\n  one: { origin: api.example.com }\n" }
+  t.match(await problemsOf(t, broken), { length: 1, 0: /vendors.one.origin: expected an http or https address/ })
+  t.same(await problemsOf(t, { "gateway.yaml": "watch: true\n" }), ["gateway.yaml:1:1 (top): vendors is missing"])
+  const catalog = { "catalog.yaml": "models: { m: { type: llm, targets: { vendor: one, model: x } } }" }
+  t.same(await problemsOf(t, catalog), ["catalog.yaml:1:36 models.m.targets: expected a list, found a map"])
+})
+
+t.test(
+  "bootstrap names models as the catalog does: aliases by their current names, unknown ones are mistakes",
+  async t => {
+    const gateway = `vendors:
+  one: { origin: https://a.example, secrets: [{ env: ONE_KEY }] }
+  two: { origin: https://b.example, secrets: [{ env: TWO_KEY }], optional: true }
+bootstrap: { organisations: { demo: { models: [old, left, older] } } }
+`
+    const catalog = `${smallCatalog}  left: { type: llm, targets: [{ vendor: two, model: x }] }
+aliases: { old: some-model, older: left }
+`
+    const files = { "gateway.yaml": gateway, "catalog.yaml": catalog }
+    t.match((await loadFrom(t, files)).bootstrap, [{ models: ["some-model", "left"] }])
+    t.same(await problemsOf(t, { ...files, "gateway.yaml": gateway.replace("old,", "odl,") }), [
+      "gateway.yaml:4:48 bootstrap.organisations.demo.models.0: expected the name of a model, and odl is none",
+    ])
+  },
+)
+
 t.test("all problems of both files are told at once, and none of them holds a secret", async t => {
   const problems = await problemsOf(t, {
     "gateway.yaml": `${smallGateway}  two: { origin: https://b.example, secrets: [sk-very-secret] }\nwatch: 1\nnonsense: 2\n`,
@@ -239,7 +268,7 @@ t.test("YAML that could surprise is refused with its place", async t => {
     [bomb, /values, aliases followed|Excessive alias/],
     ["[a: b", /^gateway.yaml:\d+:\d+ /],
     ["? [a, b]\n: c", /expected a plain key/],
-    ["---\nwatch: true", /^gateway.yaml:4:1 .*multiple documents/],
+    ["---\nwatch: true", /^gateway.yaml:4:1 .*multiple documents$/],
     [`deep: ${"[".repeat(100)}${"]".repeat(100)}`, /expected at most 64 levels/],
     [`deep: ${"[".repeat(50_000)}`, /^gateway.yaml:\d+:\d+ /],
     [`# ${"x".repeat(5_000_000)}`, /expected at most \d+ bytes/],
@@ -338,7 +367,7 @@ overlays: { cheap: { second: { price: { input: 1 per 1M tokens } } } }
   t.same([...withIt.catalog.models.keys()], ["both", "second"])
   t.match(
     await problemsOf(t, { "gateway.yaml": gateway.replace("ONE_KEY }]", "ONE_KEY }], optional: true") }, { env: {} }),
-    [/vendors: expected the secret of at least one vendor/],
+    [/vendors: expected the secret of at least one vendor: set one of ONE_KEY, TWO_KEY$/],
   )
 })
 

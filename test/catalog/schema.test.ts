@@ -162,6 +162,22 @@ t.test("options get their defaults, and the ones given stay untouched", async t 
   ])
 })
 
+t.test("who wrote an option wrong is told what would be right: the keys, or values that would do", async t => {
+  const of = (schema: Readonly<Record<string, unknown>>, value: unknown) =>
+    validateOptions(schema, value).problems.map(({ msg }) => msg)
+  const properties = { window: { type: "string", pattern: "^\\d+s$", examples: ["5s", "60s"] } }
+  const options = { type: "object", additionalProperties: false, properties }
+  t.same(of(options, { wnidow: "5s" }), ["Extra inputs are not permitted, expected one of: window"])
+  t.same(of(options, { window: 5 }), ["Input should be a valid string, such as 5s, 60s"])
+  t.match(of(options, { window: "5" }), [/^String should match pattern '.*', such as 5s, 60s$/])
+  t.same(of(options, true), ["Input should be a valid object of window"])
+  t.same(of({ type: "object", additionalProperties: false }, { x: 1 }), [
+    "Extra inputs are not permitted, none is known",
+  ])
+  t.same(of({ properties: { x: false } }, { x: 1 }), ["boolean schema is false"])
+  t.same(compileSchema(options)({ window: 5 })[0]?.msg, "Input should be a valid string", "clients read as before")
+})
+
 t.test("two plugins may use one $id, and a broken schema is an error", async t => {
   const named = { $id: "https://example.com/options", type: "object", properties: { a: { default: 1 } } }
   t.same(validateOptions(named, {}).value, { a: 1 })

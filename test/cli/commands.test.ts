@@ -168,6 +168,7 @@ t.test("words that mean nothing are exit code 2", async t => {
     "credits show north alice --colour",
   ]
   for (const line of wrong) t.equal((await run(line)).code, 2, line)
+  t.equal((await run("org overlay north patner")).errors, "tollgate: the catalog has no overlay patner; it has partner")
 })
 
 t.test("with --json a failure is JSON too", async t => {

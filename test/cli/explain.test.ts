@@ -137,6 +137,26 @@ t.test("what is left out for want of a secret is told, and its proxy line skippe
   t.match((await run("explain POST /maps/")).errors, "no route takes /v1/gateway/maps/")
 })
 
+t.test("check names the models that no route takes", async t => {
+  const { run, json } = cli(t, `${gatewayYaml}endpoints: [responses, models]\n`)
+  t.match((await run("check")).out, /^no route takes \(llm\): large spread small$/m)
+  t.same((await json("check")).untaken, ["large", "spread", "small"])
+  t.same((await cli(t).json("check")).untaken, [])
+})
+
+t.test("a search model is taken by the path of its own word alone", async t => {
+  const gateway = gatewayYaml.replace("vendors:", 'vendors:\n  exa: { origin: "https://api.exa.example", secrets: [] }')
+  const { json, file } = cli(t, gateway)
+  const model = (word: string) => `{ type: search, targets: [{ vendor: exa, model: ${word} }] }`
+  writeFileSync(join(dirname(file), "catalog.yaml"), `models: { s: ${model("search")}, typo: ${model("serach")} }`)
+  t.match(await json("explain POST /vendor-c/search --model s"), {
+    taken: true,
+    takenBy: ["POST /v1/gateway/vendor-c/search/"],
+  })
+  t.match(await json("explain POST /vendor-c/answer --model s"), { taken: false })
+  t.same((await json("check")).untaken, ["typo"])
+})
+
 t.test("explain tells the vendor, the secret and the price of a route that sells one thing", async t => {
   const { json, run } = cli(t, partly, { TOOLS_KEY: "k" })
   t.match(await json("explain POST /tools/x"), {

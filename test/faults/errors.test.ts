@@ -1,7 +1,7 @@
 /** Errors of vendors: native routes keep them, translated ones name them, our account's faults stay ours. */
 import t from "tap"
 import { ask } from "../fixtures/client.ts"
-import { answering, streaming } from "../fixtures/vendor.ts"
+import { answering, refusedOrigin, streaming } from "../fixtures/vendor.ts"
 import { openRelay, vendorSecret, type Wire, wires } from "../fixtures/wires.ts"
 
 const account = 502
@@ -160,3 +160,34 @@ t.test("a field that no head can carry is left out, the answer is not", async t 
   t.equal(answer.status, 200)
   t.equal(answer.headers["anthropic-ratelimit-requests-limit"], "5")
 })
+
+t.test(
+  "the line of a call that every vendor failed tells who was tried, by which secret, and what came back",
+  async t => {
+    const wire = wires.chat
+    const relay = await openRelay(t, answering({ status: 401, body: '{"error":{"message":"no such key"}}' }), {
+      second: answering({ status: 500, body: "{}" }),
+    })
+    const answer = await ask(relay.url + wire.path(false), wire.request(false))
+    t.equal(answer.status, 500)
+    const [line] = relay.lines.filter(({ msg }) => msg === "call")
+    t.match(line, {
+      id: answer.headers["x-request-id"],
+      outcome: "rejected",
+      code: "upstream_failed",
+      vendor: "openai-two",
+      attempts: [
+        { vendor: "openai", secret: "main", status: 401 },
+        { vendor: "openai-two", secret: "main", status: 500 },
+      ],
+    })
+    t.notMatch(JSON.stringify(line), "no such key")
+    const unreachable = await openRelay(t, undefined, { settings: { origin: await refusedOrigin() } })
+    await ask(unreachable.url + wire.path(false), wire.request(false))
+    const [refused] = unreachable.lines.filter(({ msg }) => msg === "call")
+    t.match(refused, { attempts: [{ vendor: "openai", secret: "main", status: 0, error: "upstream_unreachable" }, {}] })
+    await ask(relay.url + wire.path(false), wire.request(false), { headers: { authorization: "Bearer tg_none" } })
+    const early = relay.lines.findLast(({ msg }) => msg === "call")
+    t.match(early, { status: 401, attempts: undefined })
+  },
+)

@@ -64,6 +64,31 @@ t.test("an option that a plugin does not know stops the start with file, line an
   ),
 )
 
+t.test("a guard among the endpoints, and an endpoint that is there already, are told at their lines", async t => {
+  await refused(
+    t,
+    { gateway: { endpoints: ["chat", "auth"] } },
+    /gateway\.yaml:\d+:\d+ endpoints\.1: plugin auth is no endpoint; its place is under plugins$/,
+  )
+  await refused(
+    t,
+    { gateway: { plugins: [...guards, "chat"] } },
+    /gateway\.yaml:\d+:\d+ plugins\.8: Two routes for POST \/chat\/completions\/, of plugins chat and chat$/,
+  )
+})
+
+t.test("prefixes of a family that no plugin knows stop the start at their key", async t => {
+  const mounts = { "vendor-a": ["vendor-a"], "vendor-x": ["x"] }
+  await refused(
+    t,
+    { gateway: { mounts } },
+    /gateway\.yaml:\d+:\d+ mounts\.vendor-x: expected a native family, one of: vendor-a, vendor-b, vendor-c$/,
+  )
+  const asks: Plugin = { name: "asks", api: 1, setup: host => void host.mounts("vendor-x") }
+  await open(t, { gateway: { mounts }, plugins: [asks] })
+  await open(t, { gateway: { mounts: { "vendor-b": ["google"] }, endpoints: ["chat"] } })
+})
+
 t.test("a model of a relayed family without a vendor that speaks it stops the start", t =>
   refused(
     t,

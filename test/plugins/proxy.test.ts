@@ -185,8 +185,15 @@ t.test("a vendor that refuses the handshake, or is not there, is an error that c
   t.equal((await socketTo(`${gateway.url}/tools/x/live`, { authorization: `Bearer ${testKey}` })).status, 502)
   const gone = await open(t, "http://127.0.0.1:9")
   t.equal((await socketTo(`${gone.url}/tools/x/live`, { authorization: `Bearer ${testKey}` })).status, 502)
-  for (const one of [gateway, gone]) {
+  for (const [one, status] of [
+    [gateway, 403],
+    [gone, 0],
+  ] as const) {
     t.match(await one.balance(), { spent: 0, held: 0 })
+    t.match(
+      one.lines.find(({ msg }) => msg === "call"),
+      { outcome: "rejected", vendor: "tools", attempts: [{ vendor: "tools", secret: "K", status }] },
+    )
   }
 })
 

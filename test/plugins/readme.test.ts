@@ -1,8 +1,9 @@
 /** The example of `plugins/README.md`, as it stands there, does what the page says. */
 import { readdir, readFile } from "node:fs/promises"
-import { basename } from "node:path"
+import { basename, join } from "node:path"
 import t from "tap"
 import type { Plugin } from "../../core/index.ts"
+import { builtIn, builtInFolder, importFile } from "../../core/loader.ts"
 import { testClock, testGateway } from "../../core/testing.ts"
 
 const example = async (): Promise<Plugin<never>> => {
@@ -23,6 +24,16 @@ t.test("the office is closed at three and open at nine", async t => {
     const answer = await gateway.call("/chat/completions/", { model: "test-chat", messages })
     t.equal(answer.status, status)
     await answer.text()
+  }
+})
+
+t.test("the page of the configuration names every option of what is built in", async t => {
+  const page = await readFile(new URL("../../config/README.md", import.meta.url), "utf8")
+  const modules = [...(await builtIn(builtInFolder)), ...(await builtIn(join(builtInFolder, "vendors")))]
+  for (const [name, file] of modules) {
+    const { options } = ((await importFile(file)).default ?? {}) as { options?: { properties?: object } }
+    t.ok(options === undefined || page.includes(`\`${name}\``), name)
+    for (const option of Object.keys(options?.properties ?? {})) t.match(page, `\`${option}`, `${option} of ${name}`)
   }
 })
 

@@ -17,7 +17,11 @@ export const madeCallId = ({ id }: Pick<ChatContext, "id">, at: number): string 
 export const apiPath = ({ options }: Vendor, usual = "/v1"): string =>
   typeof options.api_path === "string" ? options.api_path : usual
 
-export const apiPathOption: JsonSchema = { type: "string", pattern: "^(/[A-Za-z0-9._~-]+)*$" }
+export const apiPathOption: JsonSchema = {
+  type: "string",
+  pattern: "^(/[A-Za-z0-9._~-]+)*$",
+  examples: ["/api/paas/v4"],
+}
 
 /** The options of adapters that ask for it alone. */
 export const apiPathOptions: JsonSchema = {
