@@ -70,6 +70,12 @@ const retryDelay = (times: number): number => Math.min(50 * times, 500) * (0.5 +
 
 const readOnly = "READONLY"
 
+/**
+ * A node of a cluster that says nothing for so long is left, and the others are asked who has its keys now: after a
+ * failover nobody else tells, as long as the connection to the old master stands.
+ */
+const silentMs = 1_000
+
 /** Nothing waits in a queue and nothing is sent twice by the client: the verbs decide what is repeated. */
 const connection = {
   autoResendUnfulfilledCommands: false,
@@ -79,7 +85,7 @@ const connection = {
   reconnectOnError: (error: Error) => error.message.startsWith(readOnly),
 } as const
 
-const connect = ({ url, cluster }: RedisOptions): Redis | Cluster => {
+const connect = ({ url, cluster, deadlineMs }: RedisOptions): Redis | Cluster => {
   // Else ioredis takes it for the path of a socket, and its errors name that path with the password in it.
   if (!/^rediss?:\/\//i.test(url) || !URL.canParse(url))
     throw new Error("The address of Redis is not redis://host:port")
@@ -88,7 +94,7 @@ const connect = ({ url, cluster }: RedisOptions): Redis | Cluster => {
     clusterRetryStrategy: retryDelay,
     enableOfflineQueue: false,
     slotsRefreshTimeout: connectMs,
-    redisOptions: { ...connection, ...credentials(new URL(url)) },
+    redisOptions: { ...connection, ...credentials(new URL(url)), socketTimeout: Math.max(silentMs, deadlineMs) },
   })
 }
 
