@@ -6,6 +6,7 @@ import { RedisDirectory } from "./redis/directory.ts"
 import { keysOf } from "./redis/keys.ts"
 import { type Client, Link } from "./redis/link.ts"
 import { redisRecords, redisUsage, redisWindows } from "./redis/records.ts"
+import { RedisError } from "./redis/replies.ts"
 import { Sweeper } from "./redis/sweeper.ts"
 import { Wire } from "./redis/wire.ts"
 import type { Store, StoreOptions } from "./store.ts"
@@ -89,6 +90,8 @@ const connect = ({ url, cluster, deadlineMs }: RedisOptions): Redis | Cluster =>
   // Else ioredis takes it for the path of a socket, and its errors name that path with the password in it.
   if (!/^rediss?:\/\//i.test(url) || !URL.canParse(url))
     throw new Error("The address of Redis is not redis://host:port")
+  if (cluster && !/^\/?0?$/.test(new URL(url).pathname))
+    throw new Error("A Redis Cluster has one database: its address names none")
   if (!cluster) return new Redis(url, { ...connection, enableOfflineQueue: false, retryStrategy: retryDelay })
   return new Cluster([url], {
     clusterRetryStrategy: retryDelay,
@@ -133,7 +136,7 @@ const manyServers = (client: Cluster): Access => ({
   ask(name, words, asker) {
     client.call(name, [...words]).then(
       reply => asker.answered(reply),
-      error => asker.failed(error),
+      error => asker.failed(bare(error)),
     )
   },
   reconnect: () => client.disconnect(true),
@@ -161,10 +164,10 @@ const firstAnswer = (client: Redis | Cluster, access: Access, link: Link): Promi
       resolve(refusal)
     }
     client.on("error", error => {
-      why = error
+      why = bare(error)
     })
     client.on("ready", async () => {
-      const refusal = await evictionRefusal(client)
+      const refusal = await refusalOf(client)
       if (refusal === undefined) access.ready()
       link.usable(refusal === undefined, refusal)
       answer(refusal instanceof Evicting ? refusal : undefined)
@@ -178,17 +181,35 @@ const firstAnswer = (client: Redis | Cluster, access: Access, link: Link): Promi
 
 class Evicting extends Error {}
 
+/** Why what answers is no store for us. */
+const refusalOf = async (client: Redis | Cluster): Promise<Error | undefined> => {
+  try {
+    // ioredis asked for it too, and goes on with database 0 when there is none of that number.
+    if (client instanceof Redis && client.options.db) await client.select(client.options.db)
+    return await evictionRefusal(client)
+  } catch (error) {
+    return bare(error)
+  }
+}
+
 /** A store that evicts loses keys and money without a word. */
 const evictionRefusal = async (client: Redis | Cluster): Promise<Error | undefined> => {
-  try {
-    const nodes = client instanceof Cluster ? client.nodes("master") : [client]
-    for (const memory of await Promise.all(nodes.map(node => node.info("memory")))) {
-      const policy = /^maxmemory_policy:(\S+)/m.exec(memory)?.[1]
-      if (policy === "noeviction") continue
-      return new Evicting(`Redis may evict keys (maxmemory-policy ${policy ?? "unknown"}); set it to noeviction`)
-    }
-    return undefined
-  } catch (error) {
-    return error instanceof Error ? error : new Error(String(error))
+  const nodes = client instanceof Cluster ? client.nodes("master") : [client]
+  for (const memory of await Promise.all(nodes.map(node => node.info("memory")))) {
+    const policy = /^maxmemory_policy:(\S+)/m.exec(memory)?.[1]
+    if (policy === "noeviction") continue
+    return new Evicting(`Redis may evict keys (maxmemory-policy ${policy ?? "unknown"}); set it to noeviction`)
   }
+  return undefined
+}
+
+/** What may be told of an error of ioredis: beside its text it carries the words of the command, AUTH's password too. */
+const bare = (error: unknown): Error => {
+  const { name, message, code, lastNodeError } = error as Error & {
+    readonly code?: string
+    readonly lastNodeError?: Error
+  }
+  if (name === "ReplyError") return new RedisError(message)
+  const text = message || code || name // several addresses that all refuse are an error without a text
+  return new Error(lastNodeError === undefined ? text : `${text} ${lastNodeError.message}`)
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto"
+import { inspect } from "node:util"
 import { type Test, t } from "tap"
 import { openRedis, type RedisOptions } from "../../core/state/redis.ts"
 import { startRedis } from "../fixtures/redis.ts"
@@ -169,4 +170,33 @@ t.test("an address that is none is refused without a word of it", async t => {
       t.match(error, { message: "The address of Redis is not redis://host:port" })
       t.notMatch(JSON.stringify([error.stack, Object.values(error)]), "PASSWORD")
     }
+})
+
+/** What is told of the state, as the log has it. */
+const toldStates = () => {
+  const told: string[] = []
+  const onState = (up: boolean, cause?: unknown): void => void told.push(up ? "up" : String(cause))
+  return { told, onState }
+}
+
+t.test("a wrong password is told without the password, and the right one is taken when it counts", async t => {
+  const redis = await startRedis(t)
+  await redis.ask("ACL", "SETUSER", "gate", "on", ">another", "~*", "+@all")
+  const causes: unknown[] = []
+  const url = `redis://gate:PASSWORD@127.0.0.1:${redis.port}`
+  const store = await open(t, url, { onState: (_, cause) => causes.push(cause) })
+  t.match(causes[0], { message: /^WRONGPASS/ })
+  t.notMatch(inspect(causes, { depth: 9, showHidden: true }), "PASSWORD")
+  await redis.ask("ACL", "SETUSER", "gate", "resetpass", ">PASSWORD")
+  await until(() => store.ready())
+})
+
+t.test("a database that Redis does not have is refused, and no other is taken in its place", async t => {
+  const redis = await startRedis(t)
+  const { told, onState } = toldStates()
+  const store = await open(t, `${redis.url}/99`, { onState })
+  await t.rejects(store.records.put("x", "y", 60_000), { code: "store_unavailable" })
+  t.match(told, [/DB index is out of range/])
+  t.equal(await redis.ask("DBSIZE"), ":0")
+  await t.rejects(openRedis(options(`${redis.url}/3`, { cluster: true })), /has one database/)
 })
