@@ -5,6 +5,7 @@ import { RedisAccounts } from "./redis/accounts.ts"
 import { RedisDirectory } from "./redis/directory.ts"
 import { keysOf } from "./redis/keys.ts"
 import { type Client, Link } from "./redis/link.ts"
+import { answers, serves } from "./redis/probe.ts"
 import { redisRecords, redisUsage, redisWindows } from "./redis/records.ts"
 import { RedisError } from "./redis/replies.ts"
 import { Sweeper } from "./redis/sweeper.ts"
@@ -18,6 +19,8 @@ export interface RedisOptions extends StoreOptions {
   readonly prefix: string
   /** How long a command may take. */
   readonly deadlineMs: number
+  /** False: works beside the gateways (command line), on a replica too. */
+  readonly owner?: boolean
   /** False: scripts take the time from `now`, for tests that move it. */
   readonly serverTime?: boolean
 }
@@ -32,12 +35,13 @@ const connectMs = 1_000
  * @throws Error when the address is none (its text is not told), or when Redis answers and may evict keys
  */
 export const openRedis = async (options: RedisOptions): Promise<Store> => {
-  const { now, onState = () => {}, observe, prefix, cluster } = options
+  const { now, onState = () => {}, observe, prefix, owner = true } = options
+  const keys = keysOf(prefix)
   const client = connect(options)
   const access = client instanceof Cluster ? manyServers(client) : oneServer(client)
   const link = new Link(access, {
     deadlineMs: options.deadlineMs,
-    stopWhenStalled: !cluster,
+    probe: client instanceof Cluster ? undefined : owner ? serves(keys.name) : answers,
     onState,
     ...(observe && { observe }),
   })
@@ -50,7 +54,6 @@ export const openRedis = async (options: RedisOptions): Promise<Store> => {
     await close()
     throw refusal
   }
-  const keys = keysOf(prefix)
   const time = options.serverTime === false ? () => String(now()) : () => ""
   const own = { ...options, time }
   const sweeper = new Sweeper(link, keys, own)
@@ -69,8 +72,6 @@ export const openRedis = async (options: RedisOptions): Promise<Store> => {
 /** For ever, soon enough to be back within two seconds, and not all replicas at once. */
 const retryDelay = (times: number): number => Math.min(50 * times, 500) * (0.5 + Math.random())
 
-const readOnly = "READONLY"
-
 /**
  * A node of a cluster that says nothing for so long is left, and the others are asked who has its keys now: after a
  * failover nobody else tells, as long as the connection to the old master stands.
@@ -83,7 +84,7 @@ const connection = {
   maxRetriesPerRequest: 0,
   connectTimeout: connectMs,
   protocol: 2,
-  reconnectOnError: (error: Error) => error.message.startsWith(readOnly),
+  reconnectOnError: (error: Error) => error.message.startsWith("READONLY"), // on a cluster; else the link does it
 } as const
 
 const connect = ({ url, cluster, deadlineMs }: RedisOptions): Redis | Cluster => {
@@ -111,21 +112,16 @@ interface Access extends Client {
 const oneServer = (client: Redis): Access => {
   const away = new Error("Redis is away")
   let wire: Wire | undefined
-  const reconnect = (): void => client.disconnect(true)
   return {
     ask: (name, words, asker) => (wire === undefined ? asker.failed(away) : wire.ask(name, words, asker)),
-    reconnect,
+    reconnect: () => client.disconnect(true),
     ready() {
       const { stream } = client
       stream.removeAllListeners("data")
-      wire = new Wire(stream, {
-        // After a failover the old master refuses writes; the new one is found by connecting again.
-        refused: error => void (error.message.startsWith(readOnly) && reconnect()),
-        broken: () => stream.destroy(),
-      })
+      wire = new Wire(stream, error => stream.destroy(error))
     },
     gone(why) {
-      wire?.close(why ?? away)
+      wire?.close(why)
       wire = undefined
     },
   }
@@ -154,9 +150,9 @@ const credentials = ({ username, password, protocol }: URL) => ({
 /** Follows the connection for as long as it lives; resolves with the reason for a refusal, if the first answer is one. */
 const firstAnswer = (client: Redis | Cluster, access: Access, link: Link): Promise<Error | undefined> =>
   new Promise(resolve => {
-    let why: unknown
+    let why: Error | undefined
     const patience = setTimeout(() => {
-      link.usable(false, why ?? new Error("Redis does not answer"))
+      link.away(why ?? new Error("Redis does not answer"))
       resolve(undefined)
     }, firstConnectionMs)
     const answer = (refusal?: Error): void => {
@@ -165,16 +161,21 @@ const firstAnswer = (client: Redis | Cluster, access: Access, link: Link): Promi
     }
     client.on("error", error => {
       why = bare(error)
+      if (why instanceof RedisError) link.refused(why)
     })
     client.on("ready", async () => {
+      why = undefined
       const refusal = await refusalOf(client)
-      if (refusal === undefined) access.ready()
-      link.usable(refusal === undefined, refusal)
+      if (refusal === undefined) {
+        access.ready()
+        await link.connected()
+      } else link.refused(refusal)
       answer(refusal instanceof Evicting ? refusal : undefined)
     })
     client.on("close", () => {
-      link.usable(false, why)
-      access.gone(why)
+      const reason = why ?? new Error("Redis closed the connection")
+      link.disconnected(reason)
+      access.gone(reason)
       answer()
     })
   })
