@@ -143,6 +143,22 @@ t.test("a Redis that stops answering costs one deadline, then calls fail at once
   t.same(states, [true, false, true])
 })
 
+t.test("a process that was held up for longer than the deadline still takes the answers that have come", async t => {
+  const { url } = await startRedis(t)
+  const store = await open(t, url, { deadlineMs: 100 })
+  const heldUp = (): void => {
+    const until = performance.now() + 300
+    while (performance.now() < until);
+  }
+  const before = store.records.get("x")
+  heldUp() // nothing has left
+  t.equal(await before, undefined)
+  const after = store.records.get("x")
+  setImmediate(heldUp) // it has left in the same turn
+  t.equal(await after, undefined)
+  t.ok(store.ready())
+})
+
 t.test("a Redis that forgot the scripts learns them again", async t => {
   const redis = await startRedis(t)
   const store = await open(t, redis.url)
