@@ -1,7 +1,7 @@
 /** The composition root: one process, one generation at a time; starts, reloads, drains. */
 
 import { type Stats, unwatchFile, watchFile } from "node:fs"
-import { bootstrap } from "./bootstrap.ts"
+import { type Bootstrap, bootstrap } from "./bootstrap.ts"
 import { type Config, ConfigError, type LoadOptions, loadConfig, needsRestart } from "./catalog/load.ts"
 import { buildGeneration, type Generation } from "./generation.ts"
 import { createByteBudget } from "./http/body.ts"
@@ -9,6 +9,7 @@ import { createOpsServer, type OpsServer } from "./http/ops.ts"
 import { createPublicServer, type PublicServer } from "./http/server.ts"
 import { watchStrays } from "./observe/strays.ts"
 import { modelsOf, openProcess, type Process, type ProcessOptions } from "./process.ts"
+import { storeUnavailable } from "./state/failure.ts"
 import { version } from "./version.ts"
 
 export interface GatewayOptions extends ProcessOptions, LoadOptions {
@@ -65,7 +66,8 @@ export class Gateway {
   #draining = false
   #stopping: Promise<void> | undefined
   #reloading: Promise<readonly string[]> = Promise.resolve([])
-  #stopBootstrap = (): void => {}
+  #bootstrap: Bootstrap = { waits: true, end() {} }
+  #begun = false
   readonly #watchOnly = createWatch(() => void this.reload())
 
   constructor(process: Process, generation: Generation, reread: () => Promise<Config>) {
@@ -78,7 +80,7 @@ export class Gateway {
     this.#ops = createOpsServer({
       metrics: this.parts.metrics,
       token: this.config.ops.token,
-      unready: () => (this.#draining ? "draining" : this.parts.store.ready() ? undefined : "the store does not answer"),
+      unready: () => this.#unready(),
     })
   }
 
@@ -102,7 +104,7 @@ export class Gateway {
   async listen(): Promise<void> {
     const { listen, ops, bootstrap: organisations } = this.config
     const { store, clock, log } = this.parts
-    this.#stopBootstrap = await bootstrap(organisations, store, clock, log)
+    this.#bootstrap = await bootstrap(organisations, store, clock, log)
     this.#opsUrl = urlOf(await this.#ops.listen(ops.host, ops.port))
     this.#url = urlOf(await this.#server.listen(listen.host, listen.port))
     this.#watch()
@@ -138,8 +140,9 @@ export class Gateway {
         throw new Error("the gateway is stopping")
       }
       this.#swap(generation)
-      this.#stopBootstrap()
-      this.#stopBootstrap = await bootstrap(next.bootstrap, store, clock, log)
+      this.#bootstrap.end()
+      this.#bootstrap = await bootstrap(next.bootstrap, store, clock, log)
+      if (this.#draining) this.#bootstrap.end()
       told.child("applied").add()
       log.info({ catalog: next.catalog.digest }, "configuration reloaded")
       return []
@@ -198,7 +201,7 @@ export class Gateway {
     const left = (): number => shutdownMs - (performance.now() - began)
     this.#draining = true
     this.#watch()
-    this.#stopBootstrap()
+    this.#bootstrap.end()
     await this.#server.drain(shutdownMs)
     await within(drains.idle(), Math.max(0, left()))
     drains.cancelAll()
@@ -208,6 +211,18 @@ export class Gateway {
     const unconfirmed = await this.#process.close(Math.max(lastChargesMs, Math.ceil(left())))
     await this.#ops.close()
     if (unconfirmed > 0) throw new Error(`the store had not confirmed ${unconfirmed} charges or releases, told above`)
+  }
+
+  #unready(): string | undefined {
+    if (this.#draining) return "draining"
+    if (!this.parts.store.ready()) return "the store does not answer"
+    return this.#hasBegun() ? undefined : "the store has not taken the bootstrap yet"
+  }
+
+  /** Before the store took what the configuration names, keys that it names would be told to be invalid. */
+  #hasBegun(): boolean {
+    this.#begun ||= !this.#bootstrap.waits
+    return this.#begun
   }
 
   #makeServer(): PublicServer {
@@ -228,6 +243,7 @@ export class Gateway {
       wheel: this.#process.wheel,
       log,
       connections: limits.connections,
+      unready: () => (this.#hasBegun() ? undefined : storeUnavailable(new Error("the bootstrap waits for the store"))),
       stepMs: () => this.config.limits.stepMs,
       onPluginError: plugin => metrics.product("plugin_errors_total").child(plugin).add(),
       onStray: watchStrays({ metrics, log, listeners: () => this.#generation.onStray }),

@@ -64,8 +64,8 @@ t.test("a start that ends at any write is completed by the next one, and nothing
   for (const failing of [1, 2, 3, 4]) {
     const store = await open(t)
     const clock = testClock()
-    const cancel = await bootstrap(acme, failingAt(store, failing), clock, log)
-    cancel() // the process is gone
+    const cut = await bootstrap(acme, failingAt(store, failing), clock, log)
+    cut.end() // the process is gone
     await bootstrap(acme, store, clock, log)
     t.match(await store.accounts.balance(alice), { granted: 500, available: 500 }, `write ${failing}`)
     t.match(await store.directory.identify("ab".repeat(32)), { key: alice })
@@ -95,10 +95,10 @@ t.test("a bootstrap that is ended while it tries does not try again", async t =>
       },
     }),
   }
-  const end = await bootstrap(acme, away, clock, log)
+  const under = await bootstrap(acme, away, clock, log)
   await clock.advance(1_000)
   t.equal(tries, 2)
-  end()
+  under.end()
   fail(new Error("away still"))
   await clock.advance(10_000)
   t.equal(tries, 2)
