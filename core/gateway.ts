@@ -24,6 +24,9 @@ const lastWordMs = 1_000
 /** A store that is away has at least this long to come back for the last charges, whatever time the calls took. */
 const lastChargesMs = 5_000
 
+/** Why a reload is refused. */
+const stopping = "the gateway is stopping"
+
 /** @throws ConfigError, or what keeps the store or a port from opening */
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
   const reread = (): Promise<Config> => loadConfig(options.file, options)
@@ -66,6 +69,7 @@ export class Gateway {
   #draining = false
   #stopping: Promise<void> | undefined
   #reloading: Promise<readonly string[]> = Promise.resolve([])
+  #nextReload: Promise<readonly string[]> | undefined
   #bootstrap: Bootstrap = { waits: true, end() {} }
   #begun = false
   readonly #watchOnly = createWatch(() => void this.reload())
@@ -111,9 +115,16 @@ export class Gateway {
     this.#applied()
   }
 
-  /** The reasons why the old configuration stays; none when the new one serves. Reloads wait for each other. */
+  /**
+   * The reasons why the old configuration stays; none when the new one serves. Reloads wait for each other, and one that
+   * waits is the answer to all who ask meanwhile: it has yet to read the files.
+   */
   reload(): Promise<readonly string[]> {
-    this.#reloading = this.#reloading.then(() => this.#reload())
+    this.#nextReload ??= this.#reloading.then(() => {
+      this.#nextReload = undefined
+      return this.#reload()
+    })
+    this.#reloading = this.#nextReload
     return this.#reloading
   }
 
@@ -131,13 +142,14 @@ export class Gateway {
     const { metrics, log, store, clock } = this.parts
     const told = metrics.product("config_reloads_total")
     try {
+      if (this.#draining) throw new Error(stopping)
       const next = await this.#readAgain()
       const restart = needsRestart(this.config, next)
       if (restart.length > 0) throw new ConfigError(restart.map(key => `${next.file}: ${key} needs a restart`))
       const generation = await buildGeneration(next, this.parts)
       if (this.#draining) {
         await generation.retire()
-        throw new Error("the gateway is stopping")
+        throw new Error(stopping)
       }
       this.#swap(generation)
       this.#bootstrap.end()
