@@ -5,7 +5,7 @@ import { RedisAccounts } from "./redis/accounts.ts"
 import { RedisDirectory } from "./redis/directory.ts"
 import { keysOf } from "./redis/keys.ts"
 import { type Client, Link } from "./redis/link.ts"
-import { answers, serves } from "./redis/probe.ts"
+import { answers, clusterServes, serves } from "./redis/probe.ts"
 import { redisRecords, redisUsage, redisWindows } from "./redis/records.ts"
 import { RedisError } from "./redis/replies.ts"
 import { Sweeper } from "./redis/sweeper.ts"
@@ -41,7 +41,7 @@ export const openRedis = async (options: RedisOptions): Promise<Store> => {
   const access = client instanceof Cluster ? manyServers(client) : oneServer(client)
   const link = new Link(access, {
     deadlineMs: options.deadlineMs,
-    probe: client instanceof Cluster ? undefined : owner ? serves(keys.name) : answers,
+    probe: client instanceof Cluster ? clusterServes : owner ? serves(keys.name) : answers,
     onState,
     ...(observe && { observe }),
   })
@@ -77,6 +77,7 @@ const retryDelay = (times: number): number => Math.min(50 * times, 500) * (0.5 +
  * failover nobody else tells, as long as the connection to the old master stands.
  */
 const silentMs = 1_000
+const tryAgainMs = 100
 
 /** Nothing waits in a queue and nothing is sent twice by the client: the verbs decide what is repeated. */
 const connection = {
@@ -98,6 +99,11 @@ const connect = ({ url, cluster, deadlineMs }: RedisOptions): Redis | Cluster =>
     clusterRetryStrategy: retryDelay,
     enableOfflineQueue: false,
     slotsRefreshTimeout: connectMs,
+    // What nobody waits for any more must not be done: a hold made after its release would stay for its whole life.
+    maxRedirections: Math.max(2, Math.floor(deadlineMs / tryAgainMs) - 1),
+    retryDelayOnTryAgain: tryAgainMs,
+    retryDelayOnClusterDown: tryAgainMs,
+    retryDelayOnFailover: tryAgainMs,
     redisOptions: { ...connection, ...credentials(new URL(url)), socketTimeout: Math.max(silentMs, deadlineMs) },
   })
 }

@@ -19,11 +19,8 @@ export interface Client {
 
 export interface LinkOptions {
   readonly deadlineMs: number
-  /**
-   * Asked before a connection is used, and again after a command that had no answer in time or that nobody could have
-   * had done. Absent on a cluster, where one node says nothing about others.
-   */
-  readonly probe: Probe | undefined
+  /** Asked before a connection is used, and again after what made it doubtful. */
+  readonly probe: Probe
   readonly onState: (up: boolean, cause?: unknown) => void
   readonly observe?: (operation: string, seconds: number, failed: boolean) => void
 }
@@ -32,8 +29,6 @@ const probeEveryMs = 100
 /** A connection that answers nothing for so long is replaced: after a network cut, waiting for TCP takes far longer. */
 const replaceAfterMs = 1_000
 
-/** What Redis says when it refuses whoever asks, whatever was asked. */
-const refusesAll = /^(READONLY|OOM|MISCONF|NOREPLICAS|MASTERDOWN|LOADING|BUSY|NOAUTH) /
 /** After a failover the old master refuses writes; the new one is found by connecting again. */
 const movedAway = /^READONLY /
 
@@ -138,13 +133,13 @@ export class Link {
     if (call.name === "EVALSHA" && this.#unknownScript(error)) return this.#sendSource(call)
     this.#end(call, true)
     call.reject(storeUnavailable(error))
-    if (error instanceof RedisError && refusesAll.test(error.message)) this.#stall(error)
+    if (error instanceof Error && this.#options.probe.refusesAll.test(error.message)) this.#stall(error)
   }
 
   #late(call: Call): void {
     const late = new Error(`Redis did not answer ${call.name} within ${this.#options.deadlineMs} ms`)
     this.#failed(call, late)
-    this.#stall(late)
+    if (this.#options.probe.oneServer) this.#stall(late)
   }
 
   #end(call: Call, failed: boolean): void {
@@ -169,7 +164,7 @@ export class Link {
   }
 
   #stall(why: Error): void {
-    if (this.#options.probe === undefined || !this.up) return
+    if (!this.up) return
     this.#proven = false
     this.#why = why
     this.#reasons.add(reasonOf(why))
@@ -199,7 +194,6 @@ export class Link {
   /** One question at a time: its answer comes after those of all commands that were sent before. */
   async #probe(): Promise<void> {
     const { probe } = this.#options
-    if (probe === undefined) return this.#judge(undefined)
     this.#probing = true
     try {
       this.#judge(probe.refusal(await this.#ask(probe)))
