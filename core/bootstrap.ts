@@ -23,6 +23,7 @@ export const bootstrap = async (
 ): Promise<Bootstrap> => {
   let ended = false
   let waits = false
+  let told = ""
   let cancel = (): void => {}
   const again = (): void => {
     cancel = clock.after(againMs, () => (store.ready() ? void attempt() : again()))
@@ -34,7 +35,8 @@ export const bootstrap = async (
     } catch (cause) {
       if (ended) return
       waits = isGatewayError(cause) && cause.code === "store_unavailable"
-      log.warn({ err: cause }, "bootstrap waits for the store")
+      if (told !== reasonOf(cause)) log.warn({ err: cause }, "bootstrap waits for the store")
+      told = reasonOf(cause)
       again()
     }
   }
@@ -49,6 +51,10 @@ export const bootstrap = async (
     },
   }
 }
+
+/** The same for each try that fails in the same way. */
+const reasonOf = (error: unknown): string =>
+  error instanceof Error ? `${error.message} ${reasonOf(error.cause)}` : String(error)
 
 const create = async (
   { name, gateway, models, members }: BootstrapOrganisation,

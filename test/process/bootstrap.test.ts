@@ -1,10 +1,12 @@
 import t, { type Test } from "tap"
 import { bootstrap } from "../../core/bootstrap.ts"
 import { createLog } from "../../core/observe/log.ts"
+import { storeUnavailable } from "../../core/state/failure.ts"
 import { openSqlite } from "../../core/state/sqlite.ts"
-import type { Store } from "../../core/state/store.ts"
+import type { Organisation, Store } from "../../core/state/store.ts"
 import { testClock } from "../../core/testing.ts"
 import { dayOf, life } from "../fixtures/store-contract.ts"
+import { until } from "../fixtures/until.ts"
 
 const log = createLog({ level: "silent" })
 const alice = { organisation: "acme", member: "alice" }
@@ -80,6 +82,36 @@ t.test("what exists is never changed", async t => {
   t.match(await store.accounts.balance(alice), { granted: 500 })
   t.match(await store.directory.organisation("acme"), { gateway: false })
 })
+
+t.test(
+  "a store that stays away is told once for each reason, and no call is served before it took the bootstrap",
+  async t => {
+    const store = await open(t)
+    const clock = testClock()
+    let why: string | undefined = "one"
+    const create = store.directory.createOrganisation.bind(store.directory)
+    Object.assign(store.directory, {
+      createOrganisation: (organisation: Organisation) =>
+        why === undefined ? create(organisation) : Promise.reject(storeUnavailable(new Error(why))),
+    })
+    const told: unknown[] = []
+    const under = await bootstrap(acme, store, clock, {
+      ...log,
+      warn: fields => void told.push((fields as { err: Error }).err.cause),
+    })
+    await clock.advance(5_000)
+    t.match(told, [{ message: "one" }])
+    why = "two"
+    await clock.advance(5_000)
+    t.match(told, [{ message: "one" }, { message: "two" }])
+    t.equal(told.length, 2)
+    t.ok(under.waits)
+    why = undefined
+    await clock.advance(1_000)
+    await until(() => !under.waits)
+    t.match(await store.accounts.balance(alice), { granted: 500 })
+  },
+)
 
 t.test("a bootstrap that is ended while it tries does not try again", async t => {
   const store = await open(t)
