@@ -1,35 +1,60 @@
 /** Creates what the configuration's `bootstrap` names and the store does not have yet; never changes what exists. */
 
 import type { BootstrapOrganisation } from "./catalog/load.ts"
+import { isGatewayError } from "./errors.ts"
 import type { Clock, Log } from "./plugin.ts"
 import type { MemberRef, Store } from "./state/store.ts"
 
-const againMs = 1_000
+const againMs = 100
 
-/** Tries again until the store answers, so that a gateway may start before its store. The answer ends the trying. */
+export interface Bootstrap {
+  /** The store was away: what the configuration names may not be there yet. */
+  readonly waits: boolean
+  /** Ends the trying. */
+  end(): void
+}
+
+/** Tries again when the store answers, so that a gateway may start before its store. */
 export const bootstrap = async (
   organisations: readonly BootstrapOrganisation[],
   store: Store,
   clock: Clock,
   log: Log,
-): Promise<() => void> => {
+): Promise<Bootstrap> => {
   let ended = false
+  let waits = false
+  let told = ""
   let cancel = (): void => {}
+  const again = (): void => {
+    cancel = clock.after(againMs, () => (store.ready() ? void attempt() : again()))
+  }
   const attempt = async (): Promise<void> => {
     try {
       for (const organisation of organisations) await create(organisation, store, clock)
+      waits = false
     } catch (cause) {
       if (ended) return
-      log.warn({ err: cause }, "bootstrap waits for the store")
-      cancel = clock.after(againMs, () => void attempt())
+      waits = isGatewayError(cause) && cause.code === "store_unavailable"
+      if (told !== reasonOf(cause)) log.warn({ err: cause }, "bootstrap waits for the store")
+      told = reasonOf(cause)
+      again()
     }
   }
   await attempt()
-  return () => {
-    ended = true // also for a try that is under way
-    cancel()
+  return {
+    get waits() {
+      return waits
+    },
+    end() {
+      ended = true // also for a try that is under way
+      cancel()
+    },
   }
 }
+
+/** The same for each try that fails in the same way. */
+const reasonOf = (error: unknown): string =>
+  error instanceof Error ? `${error.message} ${reasonOf(error.cause)}` : String(error)
 
 const create = async (
   { name, gateway, models, members }: BootstrapOrganisation,

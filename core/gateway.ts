@@ -1,7 +1,7 @@
 /** The composition root: one process, one generation at a time; starts, reloads, drains. */
 
 import { type Stats, unwatchFile, watchFile } from "node:fs"
-import { bootstrap } from "./bootstrap.ts"
+import { type Bootstrap, bootstrap } from "./bootstrap.ts"
 import { type Config, ConfigError, type LoadOptions, loadConfig, needsRestart } from "./catalog/load.ts"
 import { buildGeneration, type Generation } from "./generation.ts"
 import { createByteBudget } from "./http/body.ts"
@@ -9,6 +9,7 @@ import { createOpsServer, type OpsServer } from "./http/ops.ts"
 import { createPublicServer, type PublicServer } from "./http/server.ts"
 import { watchStrays } from "./observe/strays.ts"
 import { modelsOf, openProcess, type Process, type ProcessOptions } from "./process.ts"
+import { storeUnavailable } from "./state/failure.ts"
 import { version } from "./version.ts"
 
 export interface GatewayOptions extends ProcessOptions, LoadOptions {
@@ -22,6 +23,9 @@ const bodyMaxBytes = 25 * 1024 * 1024
 const lastWordMs = 1_000
 /** A store that is away has at least this long to come back for the last charges, whatever time the calls took. */
 const lastChargesMs = 5_000
+
+/** Why a reload is refused. */
+const stopping = "the gateway is stopping"
 
 /** @throws ConfigError, or what keeps the store or a port from opening */
 export const startGateway = async (options: GatewayOptions): Promise<Gateway> => {
@@ -65,7 +69,9 @@ export class Gateway {
   #draining = false
   #stopping: Promise<void> | undefined
   #reloading: Promise<readonly string[]> = Promise.resolve([])
-  #stopBootstrap = (): void => {}
+  #nextReload: Promise<readonly string[]> | undefined
+  #bootstrap: Bootstrap = { waits: true, end() {} }
+  #begun = false
   readonly #watchOnly = createWatch(() => void this.reload())
 
   constructor(process: Process, generation: Generation, reread: () => Promise<Config>) {
@@ -78,7 +84,7 @@ export class Gateway {
     this.#ops = createOpsServer({
       metrics: this.parts.metrics,
       token: this.config.ops.token,
-      unready: () => (this.#draining ? "draining" : this.parts.store.ready() ? undefined : "the store does not answer"),
+      unready: () => this.#unready(),
     })
   }
 
@@ -102,16 +108,23 @@ export class Gateway {
   async listen(): Promise<void> {
     const { listen, ops, bootstrap: organisations } = this.config
     const { store, clock, log } = this.parts
-    this.#stopBootstrap = await bootstrap(organisations, store, clock, log)
+    this.#bootstrap = await bootstrap(organisations, store, clock, log)
     this.#opsUrl = urlOf(await this.#ops.listen(ops.host, ops.port))
     this.#url = urlOf(await this.#server.listen(listen.host, listen.port))
     this.#watch()
     this.#applied()
   }
 
-  /** The reasons why the old configuration stays; none when the new one serves. Reloads wait for each other. */
+  /**
+   * The reasons why the old configuration stays; none when the new one serves. Reloads wait for each other, and one that
+   * waits is the answer to all who ask meanwhile: it has yet to read the files.
+   */
   reload(): Promise<readonly string[]> {
-    this.#reloading = this.#reloading.then(() => this.#reload())
+    this.#nextReload ??= this.#reloading.then(() => {
+      this.#nextReload = undefined
+      return this.#reload()
+    })
+    this.#reloading = this.#nextReload
     return this.#reloading
   }
 
@@ -129,17 +142,19 @@ export class Gateway {
     const { metrics, log, store, clock } = this.parts
     const told = metrics.product("config_reloads_total")
     try {
+      if (this.#draining) throw new Error(stopping)
       const next = await this.#readAgain()
       const restart = needsRestart(this.config, next)
       if (restart.length > 0) throw new ConfigError(restart.map(key => `${next.file}: ${key} needs a restart`))
       const generation = await buildGeneration(next, this.parts)
       if (this.#draining) {
         await generation.retire()
-        throw new Error("the gateway is stopping")
+        throw new Error(stopping)
       }
       this.#swap(generation)
-      this.#stopBootstrap()
-      this.#stopBootstrap = await bootstrap(next.bootstrap, store, clock, log)
+      this.#bootstrap.end()
+      this.#bootstrap = await bootstrap(next.bootstrap, store, clock, log)
+      if (this.#draining) this.#bootstrap.end()
       told.child("applied").add()
       log.info({ catalog: next.catalog.digest }, "configuration reloaded")
       return []
@@ -198,7 +213,7 @@ export class Gateway {
     const left = (): number => shutdownMs - (performance.now() - began)
     this.#draining = true
     this.#watch()
-    this.#stopBootstrap()
+    this.#bootstrap.end()
     await this.#server.drain(shutdownMs)
     await within(drains.idle(), Math.max(0, left()))
     drains.cancelAll()
@@ -208,6 +223,18 @@ export class Gateway {
     const unconfirmed = await this.#process.close(Math.max(lastChargesMs, Math.ceil(left())))
     await this.#ops.close()
     if (unconfirmed > 0) throw new Error(`the store had not confirmed ${unconfirmed} charges or releases, told above`)
+  }
+
+  #unready(): string | undefined {
+    if (this.#draining) return "draining"
+    if (!this.parts.store.ready()) return "the store does not answer"
+    return this.#hasBegun() ? undefined : "the store has not taken the bootstrap yet"
+  }
+
+  /** Before the store took what the configuration names, keys that it names would be told to be invalid. */
+  #hasBegun(): boolean {
+    this.#begun ||= !this.#bootstrap.waits
+    return this.#begun
   }
 
   #makeServer(): PublicServer {
@@ -228,6 +255,7 @@ export class Gateway {
       wheel: this.#process.wheel,
       log,
       connections: limits.connections,
+      unready: () => (this.#hasBegun() ? undefined : storeUnavailable(new Error("the bootstrap waits for the store"))),
       stepMs: () => this.config.limits.stepMs,
       onPluginError: plugin => metrics.product("plugin_errors_total").child(plugin).add(),
       onStray: watchStrays({ metrics, log, listeners: () => this.#generation.onStray }),

@@ -1,5 +1,5 @@
 /** Opens what a command works on, and closes it again whatever happens. */
-import { existsSync } from "node:fs"
+import { statSync } from "node:fs"
 import { type Config, loadConfig } from "../catalog/load.ts"
 import { nameRule, plainName } from "../catalog/name.ts"
 import { isGatewayError } from "../errors.ts"
@@ -36,7 +36,9 @@ export const withStore = async (
 }
 
 const assertThere = (store: Config["store"]): void => {
-  if (store.kind !== "sqlite" || store.path === ":memory:" || existsSync(store.path)) return
+  if (store.kind !== "sqlite" || store.path === ":memory:") return
+  // A file that was cut to nothing would open as a new store too.
+  if ((statSync(store.path, { throwIfNoEntry: false })?.size ?? 0) > 0) return
   throw new CliError(`there is no store at ${store.path}: \`tollgate org create\` or \`tollgate serve\` begins one`)
 }
 

@@ -31,6 +31,8 @@ export interface ServerOptions extends Omit<ServingParts, "onOver"> {
   readonly context: CallContext
   readonly site: () => Site
   readonly connections: number
+  /** Why no call is served yet. */
+  readonly unready: () => GatewayError | undefined
   /** A refusal of what met no route, which no call tells of: with the `x-request-id` of its answer, and the request if it was one. */
   readonly onStray: (id: string, error: GatewayError, request: IncomingMessage | undefined) => void
 }
@@ -146,7 +148,7 @@ class Listener implements PublicServer {
   }
 
   #refusalOf(request: IncomingMessage): GatewayError | undefined {
-    return frontCheck(request) ?? (this.#isDraining ? drainRefusal() : undefined)
+    return frontCheck(request) ?? (this.#isDraining ? drainRefusal() : this.#options.unready())
   }
 
   #serve(call: GatewayCall, site: Site, response: ServerResponse): void {

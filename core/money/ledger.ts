@@ -143,8 +143,7 @@ class CallHold implements Hold {
       this.#count(answer)
       return answer
     }
-    const answer = await this.#parts.persistence.keep(pendingOf("charge", { id, member, micros }), charge)
-    this.#parts.running.remove(this.#entry)
+    const answer = await this.#keep(pendingOf("charge", { id, member, micros }), charge)
     return answer === undefined ? { micros, durable: false } : { micros: answer.charged, durable: true }
   }
 
@@ -155,9 +154,13 @@ class CallHold implements Hold {
       this.#parts.meters.count("released", detail.model, this.micros)
       return true
     }
-    const done = await this.#parts.persistence.keep(pendingOf("release", { id, member, micros: this.micros }), released)
-    this.#parts.running.remove(this.#entry)
+    const done = await this.#keep(pendingOf("release", { id, member, micros: this.micros }), released)
     return { micros: 0, durable: done === true }
+  }
+
+  /** Counted and renewed until the store has it, however long ago its call ended. */
+  #keep<T>(what: Pending, work: () => Promise<T>): Promise<T | undefined> {
+    return this.#parts.persistence.keep(what, work, () => this.#parts.running.remove(this.#entry))
   }
 
   #count({ charged, shortfall }: ChargeAnswer): void {

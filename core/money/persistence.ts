@@ -28,6 +28,7 @@ interface Job extends Listed {
   readonly what: Pending
   readonly work: () => Promise<unknown>
   readonly resolve: (value: unknown) => void
+  readonly over: () => void
   readonly giveUpAt: number
   retryAt: number
   retryMs: number
@@ -52,15 +53,17 @@ export class Persistence {
   /**
    * Tries until it succeeds, or fails for another reason than an absent store (that is logged, and never repeated).
    *
+   * @param over it is done, or will never be
    * @returns what it gave, or `undefined` when that took longer than the patience, or will never come
    */
-  keep<T>(what: Pending, work: () => Promise<T>): Promise<T | undefined> {
+  keep<T>(what: Pending, work: () => Promise<T>, over = (): void => {}): Promise<T | undefined> {
     return new Promise<T | undefined>(resolve => {
       const giveUpAt = this.#clock.now() + patienceMs
       const job: Job = {
         what,
         work,
         resolve: resolve as (value: unknown) => void,
+        over,
         giveUpAt,
         retryAt: Number.POSITIVE_INFINITY,
         retryMs: firstRetryMs,
@@ -132,6 +135,7 @@ export class Persistence {
   }
 
   #finish(job: Job, value: unknown): void {
+    job.over()
     job.resolve(value)
     this.#jobs.delete(job)
     if (this.#jobs.size > 0) return

@@ -8,7 +8,7 @@ import type { Store, StoreOptions } from "./store.ts"
 export const holdLifeMs = 5 * 60_000
 
 export interface OpenOptions extends Omit<StoreOptions, "holdLifeMs"> {
-  /** False: writes beside the gateway that owns the file (command line). No meaning on Redis. */
+  /** False: works beside the gateways (command line). */
   readonly owner?: boolean
 }
 

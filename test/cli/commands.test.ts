@@ -83,6 +83,12 @@ t.test("an id of a grant gives once, and never passes for another amount", async
   t.match(await json("credits show north alice"), { granted: 17.5 })
 })
 
+t.test("a file that was cut to nothing is no store, and so no ledger that is right", async t => {
+  const { run, file } = cli(t)
+  writeFileSync(join(dirname(file), "tollgate.db"), "")
+  t.match(await run("ledger check"), { code: 1, errors: /there is no store at/ })
+})
+
 t.test("a store that is not there is told, not begun by whoever only looks", async t => {
   const { run, file } = cli(t)
   for (const line of ["ledger check", "org list", "credits grant north alice 5", "key list north"]) {

@@ -69,10 +69,17 @@ t.test("a setup that hangs at a reload leaves the old configuration, and what it
 
 t.test("a gateway that is told to stop waits neither for a setup nor for a teardown that never ends", async t => {
   let hangs = false
-  const stuck: Plugin = { name: "stuck", api: 1, setup: async () => (hangs ? never : () => never) }
+  const begun = Promise.withResolvers<void>()
+  const setup = async () => {
+    if (!hangs) return () => never
+    begun.resolve()
+    return never
+  }
+  const stuck: Plugin = { name: "stuck", api: 1, setup }
   const gateway = await testGateway({ gateway: { shutdown: "50ms" }, clock: testClock(), plugins: [stuck] })
   hangs = true
   const reload = gateway.reload({})
+  await begun.promise
   await gateway.close()
   t.equal(await Promise.race([reload, "under way"]), "under way")
   t.ok(gateway.lines.some(({ msg }) => msg === "stopped before a reload or the plugins had ended"))

@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import type { ServerResponse } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { setImmediate as turn } from "node:timers/promises"
 import t, { type Test } from "tap"
 import { chatAnswer, type FakeVendor, fakeVendor, json, openProduct, type Product } from "../fixtures/product.ts"
 import { refusedOrigin } from "../fixtures/vendor.ts"
@@ -123,5 +124,23 @@ t.test(
     t.equal(connections.size, 3)
     t.equal(await chat(product, "two"), 200)
     t.equal(connections.size, 3, "and so does one that a reload left as it was")
+  },
+)
+
+t.test(
+  "reloads that are asked for while one waits are that one: a storm of them keeps nobody from stopping",
+  async t => {
+    const { product } = await open(t, good)
+    const { gateway } = product
+    const applied = async () => sample(await product.metrics(), 'tollgate_config_reloads_total{outcome="applied"}')
+    const before = await applied()
+    const running = gateway.reload()
+    await turn() // it has begun
+    const all = await Promise.all([running, ...Array.from({ length: 50 }, () => gateway.reload())])
+    t.ok(all.every(reasons => reasons.length === 0))
+    t.equal((await applied()) - before, 2)
+    const stopped = gateway.stop()
+    t.same(await gateway.reload(), ["the gateway is stopping"])
+    await stopped
   },
 )

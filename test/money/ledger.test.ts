@@ -161,6 +161,26 @@ t.test(
   },
 )
 
+t.test(
+  "a charge that the store does not take keeps its hold, however long that lasts, and is seen to be open",
+  async t => {
+    const { ledger, faults, clock, metric } = await open(t)
+    const hold = await ledger.hold(holdOf("a", 400))
+    faults.set("settle", "before")
+    const settled = hold.settle(priced(150), bill)
+    await clock.advance(2_100)
+    t.match(await settled, { durable: false })
+    await clock.advance(2 * life)
+    t.match(await ledger.balance(alice), { held: 400, available: 600 }, "nobody else spends it")
+    t.equal(await metric("ledger_holds"), 1)
+    t.ok((await metric("ledger_hold_age_seconds_max")) >= life / 1_000)
+    faults.clear()
+    await clock.advance(5_100)
+    t.match(await ledger.balance(alice), { held: 0, spent: 150 })
+    t.equal(await metric("ledger_holds"), 0)
+  },
+)
+
 t.test("a settle whose answer was lost charges once", async t => {
   const { ledger, faults, clock } = await open(t)
   const hold = await ledger.hold(holdOf("a", 400))

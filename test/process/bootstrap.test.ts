@@ -1,10 +1,12 @@
 import t, { type Test } from "tap"
 import { bootstrap } from "../../core/bootstrap.ts"
 import { createLog } from "../../core/observe/log.ts"
+import { storeUnavailable } from "../../core/state/failure.ts"
 import { openSqlite } from "../../core/state/sqlite.ts"
-import type { Store } from "../../core/state/store.ts"
+import type { Organisation, Store } from "../../core/state/store.ts"
 import { testClock } from "../../core/testing.ts"
 import { dayOf, life } from "../fixtures/store-contract.ts"
+import { until } from "../fixtures/until.ts"
 
 const log = createLog({ level: "silent" })
 const alice = { organisation: "acme", member: "alice" }
@@ -64,8 +66,8 @@ t.test("a start that ends at any write is completed by the next one, and nothing
   for (const failing of [1, 2, 3, 4]) {
     const store = await open(t)
     const clock = testClock()
-    const cancel = await bootstrap(acme, failingAt(store, failing), clock, log)
-    cancel() // the process is gone
+    const cut = await bootstrap(acme, failingAt(store, failing), clock, log)
+    cut.end() // the process is gone
     await bootstrap(acme, store, clock, log)
     t.match(await store.accounts.balance(alice), { granted: 500, available: 500 }, `write ${failing}`)
     t.match(await store.directory.identify("ab".repeat(32)), { key: alice })
@@ -81,6 +83,36 @@ t.test("what exists is never changed", async t => {
   t.match(await store.directory.organisation("acme"), { gateway: false })
 })
 
+t.test(
+  "a store that stays away is told once for each reason, and no call is served before it took the bootstrap",
+  async t => {
+    const store = await open(t)
+    const clock = testClock()
+    let why: string | undefined = "one"
+    const create = store.directory.createOrganisation.bind(store.directory)
+    Object.assign(store.directory, {
+      createOrganisation: (organisation: Organisation) =>
+        why === undefined ? create(organisation) : Promise.reject(storeUnavailable(new Error(why))),
+    })
+    const told: unknown[] = []
+    const under = await bootstrap(acme, store, clock, {
+      ...log,
+      warn: fields => void told.push((fields as { err: Error }).err.cause),
+    })
+    await clock.advance(5_000)
+    t.match(told, [{ message: "one" }])
+    why = "two"
+    await clock.advance(5_000)
+    t.match(told, [{ message: "one" }, { message: "two" }])
+    t.equal(told.length, 2)
+    t.ok(under.waits)
+    why = undefined
+    await clock.advance(1_000)
+    await until(() => !under.waits)
+    t.match(await store.accounts.balance(alice), { granted: 500 })
+  },
+)
+
 t.test("a bootstrap that is ended while it tries does not try again", async t => {
   const store = await open(t)
   const clock = testClock()
@@ -95,10 +127,10 @@ t.test("a bootstrap that is ended while it tries does not try again", async t =>
       },
     }),
   }
-  const end = await bootstrap(acme, away, clock, log)
+  const under = await bootstrap(acme, away, clock, log)
   await clock.advance(1_000)
   t.equal(tries, 2)
-  end()
+  under.end()
   fail(new Error("away still"))
   await clock.advance(10_000)
   t.equal(tries, 2)

@@ -1,7 +1,8 @@
 import { randomUUID } from "node:crypto"
+import { inspect } from "node:util"
 import { type Test, t } from "tap"
 import { openRedis, type RedisOptions } from "../../core/state/redis.ts"
-import { startRedis } from "../fixtures/redis.ts"
+import { type RedisServer, startRedis } from "../fixtures/redis.ts"
 import { alice, chargeOf, dayOf, holdOf, life, storeContract } from "../fixtures/store-contract.ts"
 import { until } from "../fixtures/until.ts"
 
@@ -142,6 +143,22 @@ t.test("a Redis that stops answering costs one deadline, then calls fail at once
   t.same(states, [true, false, true])
 })
 
+t.test("a process that was held up for longer than the deadline still takes the answers that have come", async t => {
+  const { url } = await startRedis(t)
+  const store = await open(t, url, { deadlineMs: 100 })
+  const heldUp = (): void => {
+    const until = performance.now() + 300
+    while (performance.now() < until);
+  }
+  const before = store.records.get("x")
+  heldUp() // nothing has left
+  t.equal(await before, undefined)
+  const after = store.records.get("x")
+  setImmediate(heldUp) // it has left in the same turn
+  t.equal(await after, undefined)
+  t.ok(store.ready())
+})
+
 t.test("a Redis that forgot the scripts learns them again", async t => {
   const redis = await startRedis(t)
   const store = await open(t, redis.url)
@@ -169,4 +186,110 @@ t.test("an address that is none is refused without a word of it", async t => {
       t.match(error, { message: "The address of Redis is not redis://host:port" })
       t.notMatch(JSON.stringify([error.stack, Object.values(error)]), "PASSWORD")
     }
+})
+
+/** What is told of the state, as the log has it. */
+const toldStates = () => {
+  const told: string[] = []
+  const onState = (up: boolean, cause?: unknown): void => void told.push(up ? "up" : String(cause))
+  return { told, onState }
+}
+
+t.test("a wrong password is told without the password, and the right one is taken when it counts", async t => {
+  const redis = await startRedis(t)
+  await redis.ask("ACL", "SETUSER", "gate", "on", ">another", "~*", "+@all")
+  const causes: unknown[] = []
+  const url = `redis://gate:PASSWORD@127.0.0.1:${redis.port}`
+  const store = await open(t, url, { onState: (_, cause) => causes.push(cause) })
+  t.match(causes[0], { message: /^WRONGPASS/ })
+  t.notMatch(inspect(causes, { depth: 9, showHidden: true }), "PASSWORD")
+  await redis.ask("ACL", "SETUSER", "gate", "resetpass", ">PASSWORD")
+  await until(() => store.ready())
+})
+
+t.test("a database that Redis does not have is refused, and no other is taken in its place", async t => {
+  const redis = await startRedis(t)
+  const { told, onState } = toldStates()
+  const store = await open(t, `${redis.url}/99`, { onState })
+  await t.rejects(store.records.put("x", "y", 60_000), { code: "store_unavailable" })
+  t.match(told, [/DB index is out of range/])
+  t.equal(await redis.ask("DBSIZE"), ":0")
+  await t.rejects(openRedis(options(`${redis.url}/3`, { cluster: true })), /has one database/)
+})
+
+const refusals: readonly {
+  readonly says: string
+  begin(redis: RedisServer): unknown
+  end(redis: RedisServer): unknown
+}[] = [
+  {
+    says: "OOM",
+    begin: redis => redis.ask("CONFIG", "SET", "maxmemory", "1"),
+    end: redis => redis.ask("CONFIG", "SET", "maxmemory", "0"),
+  },
+  {
+    says: "NOREPLICAS",
+    begin: redis => redis.ask("CONFIG", "SET", "min-replicas-to-write", "1"),
+    end: redis => redis.ask("CONFIG", "SET", "min-replicas-to-write", "0"),
+  },
+  {
+    says: "READONLY",
+    begin: redis => redis.ask("REPLICAOF", "127.0.0.1", "1"),
+    end: redis => redis.ask("REPLICAOF", "NO", "ONE"),
+  },
+]
+
+for (const { says, begin, end } of refusals)
+  t.test(`a Redis that refuses writes (${says}) is away, once and with its reason, until it takes them`, async t => {
+    const redis = await startRedis(t)
+    const { told, onState } = toldStates()
+    const store = await open(t, redis.url, { onState })
+    await begin(redis)
+    await t.rejects(store.accounts.hold(holdOf("a", 1)), { code: "store_unavailable" })
+    t.notOk(store.ready())
+    await t.rejects(store.directory.identify("x"), { code: "store_unavailable" }, "who reads is not let in either")
+    const failed = async () =>
+      Number(/cmdstat_eval:.*failed_calls=(\d+)/.exec(await redis.ask("INFO", "commandstats"))?.[1] ?? 0)
+    await until(async () => (await failed()) > 2)
+    const besides = await open(t, redis.url, { owner: false })
+    t.equal(await besides.directory.organisation("acme"), undefined, "who only looks may")
+    await end(redis)
+    await until(() => store.ready())
+    t.match(told, ["up", new RegExp(`^Error: ${says} `), "up"])
+    t.equal(told.length, 3)
+    t.match(await store.accounts.grant("g", alice, 5, "gift"), { granted: 5 })
+  })
+
+t.test("a Redis whose writes are paused is away until they go on, on new connections too", async t => {
+  const redis = await startRedis(t)
+  const { told, onState } = toldStates()
+  const store = await open(t, redis.url, { onState })
+  await redis.ask("CLIENT", "PAUSE", "60000", "WRITE")
+  await t.rejects(store.accounts.grant("g", alice, 5, "gift"), { code: "store_unavailable" })
+  await until(async () => /cmd=eval /.test(await redis.ask("CLIENT", "LIST")))
+  t.notOk(store.ready())
+  await redis.ask("CLIENT", "UNPAUSE")
+  await until(() => store.ready())
+  t.equal(told.length, 3)
+})
+
+t.test("a Redis that came back without its data is away, not without keys", async t => {
+  const redis = await startRedis(t)
+  const { told, onState } = toldStates()
+  const prefix = "shared"
+  const store = await open(t, redis.url, { onState, prefix })
+  const name = (await redis.ask("GET", "shared:name")).split("\r\n")[1]!
+  await redis.ask("FLUSHALL")
+  await redis.ask("CLIENT", "KILL", "TYPE", "normal")
+  await until(() => told.length > 2)
+  t.match(told, ["up", "Error: Redis closed the connection", /without its data.*restart the gateway to begin anew/])
+  await t.rejects(store.directory.identify("x"), { code: "store_unavailable" })
+  t.equal(
+    await (await open(t, redis.url, { prefix })).directory.identify("x"),
+    undefined,
+    "who starts anew begins anew",
+  )
+  t.notOk(store.ready())
+  await redis.ask("SET", "shared:name", name)
+  await until(() => store.ready())
 })

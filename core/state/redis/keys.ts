@@ -37,6 +37,8 @@ export const keysOf = (prefix: string) => ({
       window: bucket => `${own}window:${bucket}`,
     }
   },
+  /** The name of the store as a whole. */
+  name: `${prefix}:name`,
   sweep: (set: number): string => `${prefix}:sweep:${set}`,
   sweepOf: (member: MemberRef): string => `${prefix}:sweep:${spread(memberKey(member))}`,
   accounts: (set: number): string => `${prefix}:accounts:${set}`,

@@ -4,6 +4,8 @@
  */
 
 import { storeUnavailable } from "../failure.ts"
+import type { Probe } from "./probe.ts"
+import { RedisError } from "./replies.ts"
 import type { Script } from "./scripts.ts"
 import { Waiter, Waiting } from "./waiting.ts"
 import type { Asker, Word } from "./wire.ts"
@@ -17,8 +19,8 @@ export interface Client {
 
 export interface LinkOptions {
   readonly deadlineMs: number
-  /** Stop asking after a command that had no answer in time. Not on a cluster, where one node says nothing about others. */
-  readonly stopWhenStalled: boolean
+  /** Asked before a connection is used, and again after what made it doubtful. */
+  readonly probe: Probe
   readonly onState: (up: boolean, cause?: unknown) => void
   readonly observe?: (operation: string, seconds: number, failed: boolean) => void
 }
@@ -27,15 +29,21 @@ const probeEveryMs = 100
 /** A connection that answers nothing for so long is replaced: after a network cut, waiting for TCP takes far longer. */
 const replaceAfterMs = 1_000
 
+/** After a failover the old master refuses writes; the new one is found by connecting again. */
+const movedAway = /^READONLY /
+
 export class Link {
   readonly #client: Client
   readonly #options: LinkOptions
   readonly #waiting: Waiting
   #evalOnly = false
   #usable = false
-  #stalled = false
+  /** The probe passed, and nothing spoke against it since. */
+  #proven = false
   #told: boolean | undefined
   #why: unknown
+  /** Reasons that were told since Redis is away. */
+  readonly #reasons = new Set<string>()
   #watchdog: NodeJS.Timeout | undefined
   #probing = false
   #downSince = 0
@@ -53,15 +61,36 @@ export class Link {
   }
 
   get up(): boolean {
-    return this.#usable && !this.#stalled && !this.#closed
+    return this.#usable && this.#proven && !this.#closed
   }
 
-  /** The connection is made and checked, or gone. */
-  usable(usable: boolean, why?: unknown): void {
-    this.#usable = usable
+  /** The connection is made and checked. Resolves when the probe was answered, or never will be. */
+  connected(): Promise<void> {
+    this.#usable = true
+    this.#proven = false
+    return this.#probe()
+  }
+
+  disconnected(why: Error): void {
+    this.#usable = false
+    this.away(why)
+  }
+
+  /** Tells it, unless commands can be sent. */
+  away(why: Error): void {
+    if (this.up) return
     this.#why = why
-    if (usable) this.#stalled = false
     this.#tell()
+  }
+
+  /** Redis itself says why it cannot be used: told also when it is known to be away. */
+  refused(why: Error): void {
+    this.#proven = false
+    this.#why = why
+    const isNew = this.#told === false && !this.#reasons.has(reasonOf(why))
+    this.#reasons.add(reasonOf(why))
+    if (isNew) this.#options.onState(false, why)
+    else this.#tell()
   }
 
   close(): void {
@@ -104,12 +133,13 @@ export class Link {
     if (call.name === "EVALSHA" && this.#unknownScript(error)) return this.#sendSource(call)
     this.#end(call, true)
     call.reject(storeUnavailable(error))
+    if (error instanceof Error && this.#options.probe.refusesAll.test(error.message)) this.#stall(error)
   }
 
   #late(call: Call): void {
     const late = new Error(`Redis did not answer ${call.name} within ${this.#options.deadlineMs} ms`)
     this.#failed(call, late)
-    this.#stall(late)
+    if (this.#options.probe.oneServer) this.#stall(late)
   }
 
   #end(call: Call, failed: boolean): void {
@@ -134,10 +164,12 @@ export class Link {
   }
 
   #stall(why: Error): void {
-    if (!this.#options.stopWhenStalled || this.#stalled) return
-    this.#stalled = true
+    if (!this.up) return
+    this.#proven = false
     this.#why = why
+    this.#reasons.add(reasonOf(why))
     this.#tell()
+    if (movedAway.test(why.message)) this.#client.reconnect()
   }
 
   #tell(): void {
@@ -145,7 +177,7 @@ export class Link {
     this.#told = this.up
     this.#options.onState(this.up, this.up ? undefined : this.#why)
     clearInterval(this.#watchdog)
-    if (this.up) return
+    if (this.up) return this.#reasons.clear()
     this.#downSince = performance.now()
     this.#watchdog = setInterval(() => this.#look(), probeEveryMs)
     this.#watchdog.unref()
@@ -156,25 +188,36 @@ export class Link {
       this.#downSince = performance.now()
       this.#client.reconnect()
     }
-    if (this.#usable && !this.#probing) this.#probe()
+    if (this.#usable && !this.#probing) void this.#probe()
   }
 
   /** One question at a time: its answer comes after those of all commands that were sent before. */
-  #probe(): void {
+  async #probe(): Promise<void> {
+    const { probe } = this.#options
     this.#probing = true
-    this.#client.ask("PING", [], {
-      answered: () => {
-        this.#probing = false
-        this.#stalled = false
-        this.#tell()
-      },
-      failed: error => {
-        this.#probing = false
-        this.#why = error
-      },
-    })
+    try {
+      this.#judge(probe.refusal(await this.#ask(probe)))
+    } catch (error) {
+      if (error instanceof RedisError) this.refused(error)
+      else this.#why = error
+    } finally {
+      this.#probing = false
+    }
+  }
+
+  #ask({ name, words }: Probe): Promise<unknown> {
+    return new Promise((answered, failed) => this.#client.ask(name, words, { answered, failed }))
+  }
+
+  #judge(refusal: Error | undefined): void {
+    if (refusal !== undefined) return this.refused(refusal)
+    this.#proven = true
+    this.#tell()
   }
 }
+
+/** Redis' first word; what follows it differs from script to script. */
+const reasonOf = (why: Error): string => (why instanceof RedisError ? /^\S*/.exec(why.message)![0] : why.message)
 
 /** How a call ends. */
 interface Ends {

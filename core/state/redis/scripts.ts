@@ -30,4 +30,5 @@ export const scripts = {
   forget: script("forget"),
   swap: script("swap"),
   replace: script("replace"),
+  name: script("name"),
 } as const

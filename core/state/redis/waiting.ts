@@ -1,5 +1,8 @@
 /** One deadline for many commands on one timer: all wait equally long, so the oldest is always the next to expire. */
 
+/** A timer that comes so late was held up by the process itself, and so was whoever waits: that time does not count. */
+const heldUpMs = 20
+
 /** One that waits; a link of the chain of all that do. */
 export abstract class Waiter {
   dueAt = 0
@@ -45,7 +48,12 @@ export class Waiting {
   }
 
   #arm(ms: number): void {
-    this.#timer = setTimeout(() => this.#scan(), Math.ceil(ms))
+    const wakeAt = performance.now() + ms
+    this.#timer = setTimeout(() => {
+      const lateMs = performance.now() - wakeAt
+      if (lateMs < heldUpMs) this.#scan()
+      else this.#arm(Math.min(lateMs, this.#deadlineMs))
+    }, Math.ceil(ms))
   }
 
   #scan(): void {

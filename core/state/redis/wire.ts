@@ -14,19 +14,12 @@ export interface Asker {
   failed(error: unknown): void
 }
 
-export interface WireEvents {
-  /** Any error answer, before its asker hears of it. */
-  refused(error: Error): void
-  /** These are no answers of Redis: the connection is of no use. */
-  broken(error: unknown): void
-}
-
 /** Taking an array apart from its front costs more than keeping some that were answered. */
 const answeredMost = 1_024
 
 export class Wire {
   readonly #stream: Duplex
-  readonly #events: WireEvents
+  readonly #broken: (error: Error) => void
   readonly #reader = new ReplyReader(reply => this.#answer(reply))
   #askers: Asker[] = []
   /** The asker of the next answer. */
@@ -34,9 +27,10 @@ export class Wire {
   #out = ""
   #closed: unknown
 
-  constructor(stream: Duplex, events: WireEvents) {
+  /** @param broken these are no answers of Redis: the connection is of no use */
+  constructor(stream: Duplex, broken: (error: Error) => void) {
     this.#stream = stream
-    this.#events = events
+    this.#broken = broken
     stream.on("data", chunk => this.#read(chunk))
   }
 
@@ -67,7 +61,7 @@ export class Wire {
     try {
       this.#reader.read(chunk)
     } catch (error) {
-      this.#events.broken(error)
+      this.#broken(error as Error)
     }
   }
 
@@ -78,9 +72,8 @@ export class Wire {
       this.#askers = this.#askers.slice(this.#next)
       this.#next = 0
     }
-    if (!(reply instanceof RedisError)) return asker.answered(reply)
-    this.#events.refused(reply)
-    asker.failed(reply)
+    if (reply instanceof RedisError) asker.failed(reply)
+    else asker.answered(reply)
   }
 }
 
