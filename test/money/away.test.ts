@@ -97,8 +97,54 @@ t.test("stopping tries at once what would have been tried later, and tells nothi
   const stopping = ledger.stop(7_000)
   await clock.advance(200)
   t.equal(await stopping, 0)
-  t.same(lines, [])
+  await clock.advance(2_000)
+  t.same(lines, [], "nor later")
   t.match(await ledger.balance(alice), { held: 0, spent: 150 })
+})
+
+t.test("while it stops it tries often, however rare its tries had become", async t => {
+  const { ledger, faults, clock } = await openLedger(t)
+  const hold = await ledger.hold(callHold("a", 400))
+  faults.set("settle", "before")
+  const settled = hold.settle(priced(150), bill)
+  await clock.advance(30_100)
+  await settled
+  const stopping = ledger.stop(7_000)
+  await clock.advance(1_000)
+  faults.clear()
+  await clock.advance(1_700)
+  t.match(await ledger.balance(alice), { held: 0, spent: 150 })
+  t.equal(await stopping, 0)
+})
+
+t.test("however long the store was away, it has the charge five seconds after it is back", async t => {
+  const { ledger, faults, clock } = await openLedger(t)
+  const hold = await ledger.hold(callHold("a", 400))
+  faults.set("settle", "before")
+  const settled = hold.settle(priced(150), bill)
+  await clock.advance(600_000)
+  await settled
+  faults.clear()
+  await clock.advance(5_100)
+  t.match(await ledger.balance(alice), { held: 0, spent: 150 })
+})
+
+t.test("what the store has not answered yet is not asked again beside it, not even by a stop", async t => {
+  const { ledger, faults, tries, clock } = await openLedger(t)
+  const hold = await ledger.hold(callHold("a", 400))
+  faults.set("settle", "before")
+  const settled = hold.settle(priced(150), bill)
+  await clock.advance(50)
+  const answer = Promise.withResolvers<void>()
+  faults.set("settle", answer.promise)
+  await clock.advance(10_000)
+  t.equal(tries("settle"), 2)
+  t.match(await settled, { durable: false })
+  const stopping = ledger.stop(7_000)
+  await clock.advance(1_000)
+  t.equal(tries("settle"), 2)
+  answer.resolve()
+  t.equal(await stopping, 0)
 })
 
 t.test("a hold whose answer was lost is given back, and its call fails with 503", async t => {

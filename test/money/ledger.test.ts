@@ -36,6 +36,18 @@ t.test("what is charged is what was really taken", async t => {
   t.equal(await metric('credits_total{kind="settled",model="some-model"}'), 3)
   t.equal(await metric('credits_total{kind="shortfall",model="some-model"}'), 2)
   t.equal(await metric('credits_total{kind="held",model="some-model"}'), 2)
+  t.equal(await metric('credits_total{kind="released",model="some-model"}'), 0)
+})
+
+t.test("what comes back of a hold is counted as released: the rest that was not used, or all of it", async t => {
+  const { ledger, metric } = await openLedger(t, { granted: 5_000_000 })
+  const used = await ledger.hold(callHold("used", 3_000_000))
+  await used.settle(priced(1_000_000), bill)
+  t.equal(await metric('credits_total{kind="released",model="some-model"}'), 2)
+  const unused = await ledger.hold(callHold("unused", 3_000_000))
+  await unused.release()
+  t.equal(await metric('credits_total{kind="released",model="some-model"}'), 5)
+  t.equal(ledger.activeHolds(), 0)
 })
 
 t.test("the first end counts: a hold that was settled is not released, and the other way round", async t => {

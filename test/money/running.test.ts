@@ -15,6 +15,54 @@ t.test("the hold of a long call is renewed as long as it runs", async t => {
   t.equal(await metric("ledger_lapsed_total"), 0)
 })
 
+t.test("four beats in a row may fail: no other replica finds the hold past its life", async t => {
+  const { ledger, clock, faults, store } = await openLedger(t)
+  const hold = await ledger.hold(callHold("a", 400))
+  faults.set("renew", "before")
+  await clock.advance((4 * life) / 5)
+  faults.clear()
+  await clock.advance(life / 5)
+  await clock.advance(1_000)
+  t.equal(await store.accounts.sweep(), 0)
+  t.match(await ledger.balance(alice), { held: 400 })
+  await hold.release()
+})
+
+t.test("every hold of a crowd is renewed", async t => {
+  const crowd = 1_100
+  const { ledger, clock, lines } = await openLedger(t, { granted: crowd })
+  const holds = await Promise.all(Array.from({ length: crowd }, (_, at) => ledger.hold(callHold(`call-${at}`, 1))))
+  await clock.advance(2 * life)
+  t.match(await ledger.balance(alice), { held: crowd })
+  t.same(lines, [])
+  await Promise.all(holds.map(hold => hold.release()))
+})
+
+t.test("a store that is slow to renew is not asked again before it answered", async t => {
+  const { ledger, clock, faults, tries } = await openLedger(t)
+  const hold = await ledger.hold(callHold("a", 400))
+  const answer = Promise.withResolvers<void>()
+  faults.set("renew", answer.promise)
+  await clock.advance((3 * life) / 5)
+  t.equal(tries("renew"), 1)
+  answer.resolve()
+  await clock.advance(life / 5)
+  t.equal(tries("renew"), 2)
+  await hold.release()
+})
+
+t.test("a call that ends while its hold is renewed did not lose it", async t => {
+  const { ledger, clock, faults, lines } = await openLedger(t)
+  const hold = await ledger.hold(callHold("a", 400))
+  const reached = Promise.withResolvers<void>()
+  faults.set("renew", reached.promise)
+  await clock.advance(life / 5)
+  await hold.settle(priced(100), bill)
+  reached.resolve()
+  await clock.advance(life / 5)
+  t.same(lines, [])
+})
+
 t.test("a hold that could not be renewed lapses; its call still pays, once, from what is available", async t => {
   const { ledger, clock, faults, store } = await openLedger(t)
   const hold = await ledger.hold(callHold("a", 400))
