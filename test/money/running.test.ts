@@ -51,6 +51,16 @@ t.test("a store that is slow to renew is not asked again before it answered", as
   await hold.release()
 })
 
+t.test("after a stop nothing is renewed any more", async t => {
+  const { ledger, clock, tries } = await openLedger(t)
+  await ledger.hold(callHold("a", 400))
+  await clock.advance(life / 5)
+  await ledger.stop(1_000)
+  const before = tries("renew")
+  await clock.advance(life)
+  t.equal(tries("renew"), before)
+})
+
 t.test("a call that ends while its hold is renewed did not lose it", async t => {
   const { ledger, clock, faults, lines } = await openLedger(t)
   const hold = await ledger.hold(callHold("a", 400))
