@@ -1,7 +1,7 @@
 /** The quote of a call: what is held, and what must be there for it. */
 import fc from "fast-check"
 import t from "tap"
-import { type Body, type Demand, type Model, price, type Route } from "../../core/index.ts"
+import { type Body, type Demand, type JsonSchema, type Model, price, type Route } from "../../core/index.ts"
 import { quoteFor } from "../../plugins/pricing.ts"
 import { cardFrom } from "../fixtures/catalog.ts"
 import { json, openProduct, productCatalog } from "../fixtures/product.ts"
@@ -18,11 +18,11 @@ const model: Model = {
   capabilities: [],
   aliases: [],
 }
-const bodyOf = (textBytes: number): Body => ({
+const bodyOf = (textBytes: number, sent: Record<string, unknown> = {}): Body => ({
   bytes: Buffer.alloc(0),
   field: () => undefined,
   scan: { textBytes, images: 0, files: 0, found: new Map(), values: 1 },
-  json: () => ({}),
+  json: () => sent,
 })
 const route: Route = {
   method: "POST",
@@ -39,21 +39,25 @@ interface Asked {
   readonly route?: Partial<Route>
   readonly demand?: Partial<Demand>
   readonly maxOutput?: number
+  readonly parameters?: JsonSchema
+  readonly sent?: Record<string, unknown>
 }
 
 /** The allowance is ten tokens. */
-const quoteOf = (card: string, type: Model["type"], textBytes: number, asked: Asked = {}) =>
-  quoteFor(
+const quoteOf = (card: string, type: Model["type"], textBytes: number, asked: Asked = {}) => {
+  const { demand, maxOutput, parameters, sent } = asked
+  return quoteFor(
     { price },
     { route: { ...route, ...asked.route } },
     {
       card: cardFrom(card),
-      model: { ...model, type, ...(asked.maxOutput === undefined ? {} : { maxOutput: asked.maxOutput }) },
-      body: bodyOf(textBytes),
-      demand: { stream: false, ...asked.demand },
+      model: { ...model, type, ...(maxOutput !== undefined && { maxOutput }), ...(parameters && { parameters }) },
+      body: bodyOf(textBytes, sent),
+      demand: { stream: false, ...demand },
       output_allowance: 10,
     },
   )
+}
 
 const perToken = "input: 1000 per 1M tokens, output: 2000 per 1M tokens"
 
@@ -94,6 +98,22 @@ t.test("where the price is known before, all of it must be there", async t => {
   t.match(quoteOf(card, "image", 30, { route: { charge: "acceptance" } }), { micros: 6_000_000, least: 6_000_000 })
   t.match(quoteOf(card, "image", 30), { micros: 6_000_000, least: 2_000_000 })
 })
+
+t.test(
+  "a table is asked for the model's parameters: as `parameters` has them, else the body, else the default",
+  async t => {
+    const card = "{ picture: { per: request, table: [size], rows: { small: 1, large: 5 } } }"
+    const parameters = { type: "object", properties: { size: { type: "string", default: "small" }, seed: {} } }
+    const priced = (sent: Record<string, unknown>) => {
+      const quote = quoteOf(card, "image", 0, { parameters, sent, route: { charge: "acceptance" } })
+      return [quote.micros, quote.parameters]
+    }
+    t.same(priced({}), [1_000_000, { size: "small" }])
+    t.same(priced({ size: "large", other: 1 }), [5_000_000, { size: "large" }])
+    t.same(priced({ parameters: { size: "large", seed: 7 } }), [5_000_000, { size: "large", seed: 7 }])
+    t.same(priced({ size: "small", parameters: { size: "large" } }), [5_000_000, { size: "large" }])
+  },
+)
 
 t.test("what a route counts is told for the lines of the card, also for those of one row", async t => {
   const counts = { input: () => 7, documents: () => 3, characters: () => 5 }
