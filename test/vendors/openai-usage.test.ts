@@ -289,6 +289,43 @@ t.test("bug 47: a response that is queued in the background has no usage yet", a
   t.same({ usage, id, outputBytes }, { usage: undefined, id: "resp_1", outputBytes: 0 })
 })
 
+t.test("cached tokens are found under every name that vendors give them", async t => {
+  const counts = { prompt_tokens: 10, completion_tokens: 1 }
+  for (const more of [
+    { prompt_tokens_details: { cached_tokens: 4 } },
+    { prompt_cache_hit_tokens: 4, prompt_cache_miss_tokens: 6 },
+    { cached_tokens: 4 },
+  ]) {
+    const { usage } = meter(chat, whole({ choices: [], usage: { ...counts, ...more } }))
+    t.same(usage, { input: 6, cache_read: 4, output: 1 }, JSON.stringify(more))
+  }
+})
+
+t.test("a total tells what lies beside a completion only where both sides are told", async t => {
+  const usageOf = (usage: object) => meter(chat, whole({ choices: [], usage })).usage
+  t.same(usageOf({ completion_tokens: 7, total_tokens: 30 }), { output: 7 })
+  t.same(usageOf({ prompt_tokens: 12, total_tokens: 30 }), { input: 12 })
+  const thoughts = { prompt_tokens: 12, completion_tokens: 7, total_tokens: 30 }
+  t.same(usageOf(thoughts), { input: 12, output: 18, reasoning: 11 }, "thoughts without a name")
+  const none = { completion_tokens_details: { reasoning_tokens: 0 } }
+  t.same(usageOf({ ...thoughts, ...none }), { input: 12, output: 18, reasoning: 11 })
+  const inside = { completion_tokens_details: { reasoning_tokens: 3 } }
+  t.same(usageOf({ ...thoughts, ...inside }), { input: 12, output: 7, reasoning: 3 }, "what is told is inside")
+})
+
+t.test("a cost in ticks is dollars; what is no such number is no cost", async t => {
+  const cost = (cost_in_usd_ticks: unknown) =>
+    meter(chat, whole({ choices: [], usage: { prompt_tokens: 1, completion_tokens: 1, cost_in_usd_ticks } })).usage
+      ?.cost_dollars
+  t.equal(cost(25_000_000), 0.0025)
+  for (const odd of [0, -1, 1.5, 2 ** 53, "25", null, undefined]) t.equal(cost(odd), undefined, String(odd))
+})
+
+t.test("the tier that any chunk names is that of the answer", async t => {
+  const chunks = [{ choices: [], service_tier: "priority" }, { choices: [] }, { choices: [], service_tier: null }]
+  t.equal(meter(chat, stream(...chunks)).serviceTier, "priority")
+})
+
 t.test("counts that no answer can have are refused and noted", async t => {
   for (const bad of [-1, 1.5, 1e12, "12", true, {}, [3]]) {
     const found = meter(chat, whole({ choices: [], usage: { prompt_tokens: bad, completion_tokens: 7 } }))
@@ -332,10 +369,13 @@ t.test("output is counted in UTF-8 bytes: text, refusals, reasoning, tool argume
         { type: "text", text: "de" },
       ],
     },
+    { tool_calls: [{ index: 1, type: "custom", custom: { name: "g", input: "abc" } }] },
+    { function_call: { name: "f", arguments: "{}" } },
+    { audio: { transcript: "word" } },
     {},
   ]
   const chunks = deltas.map(delta => ({ choices: [{ index: 0, delta, message: { content: "cumulative" } }] }))
-  t.equal(meter(chat, stream(...chunks, "[DONE]")).outputBytes, 6 + 2 + 2 + 4 + 5)
+  t.equal(meter(chat, stream(...chunks, "[DONE]")).outputBytes, 6 + 2 + 2 + 4 + 5 + 3 + 2 + 4)
 
   const delta = { type: "response.output_text.delta", delta: "héllo" }
   const done = { type: "response.output_text.done", text: "héllo" }
