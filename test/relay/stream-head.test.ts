@@ -124,6 +124,30 @@ t.test("the head goes out when ten seconds told nothing, by the clock", async t 
   t.match(await client.until("ping"), /^HTTP\/1\.1 200 /)
 })
 
+t.test("an error after a head that went out for want of news costs nothing, whatever was reported by then", async t => {
+  const [start = ""] = wires.messages.events
+  for (const wire of [wires.messages, wires["chat on messages"]]) {
+    const clock = testClock()
+    const gate = Promise.withResolvers<void>()
+    const handler: Handler = async ({ send }) => {
+      await send(streamHead + chunked(start))
+      await gate.promise
+      await send(chunked(wire.overload.event) + lastChunk)
+    }
+    const relay = await openRelay(t, handler, { clock })
+    const client = await rawClient(t, relay.url)
+    const body = JSON.stringify(wire.request(true))
+    client.write(postHead(`/v1/gateway${wire.path(true)}`, [`content-length: ${Buffer.byteLength(body)}`]) + body)
+    await until(async () => {
+      await clock.advance(1_000)
+      return client.received().includes("\r\n\r\n")
+    })
+    gate.resolve()
+    await client.until("overload")
+    t.equal(await relay.spent(), 0, wire.name)
+  }
+})
+
 t.test("a first try whose stream died before content leaves nothing that writes a second head later", async t => {
   const clock = testClock()
   const died: Handler = async ({ send, reset }) => {
