@@ -67,6 +67,37 @@ when:
   t.match(held, { micros: 100 * 4000 + 10 * 9000, bound: "maximum" })
 })
 
+t.test("a row begins or ends at its bound as its operator says", async t => {
+  const paid = (operator: string) => {
+    const card = cardFrom(`{ input: 1 per tokens, when: [{ if: { prompt: "${operator} 10" }, input: 2 per tokens }] }`)
+    return [9, 10, 11].map(input => price(card, { usage: { input } }).micros / (input * 1_000_000))
+  }
+  t.same(paid(">"), [1, 1, 2])
+  t.same(paid(">="), [1, 2, 2])
+  t.same(paid("<"), [2, 1, 1])
+  t.same(paid("<="), [2, 2, 1])
+})
+
+t.test("a row may charge for what the card does not, and its factor is also that of a table", async t => {
+  const more = cardFrom("{ requests: 1 per requests, when: [{ if: { service_tier: fast }, images: 3 per images }] }")
+  const usage = { images: 2 }
+  t.equal(price(more, { usage }).micros, 1_000_000)
+  t.equal(price(more, { usage, serviceTier: "fast" }).micros, 7_000_000)
+  const table = "video: { per: request, table: [mode], rows: { pro: 3 } }"
+  const tiered = cardFrom(`{ ${table}, when: [{ if: { service_tier: fast }, times: 1.5 }] }`)
+  const parameters = { mode: "pro" }
+  t.equal(price(tiered, { parameters, usage: {} }).micros, 3_000_000)
+  t.equal(price(tiered, { parameters, usage: {}, serviceTier: "fast" }).micros, 4_500_000)
+})
+
+t.test("a table and the vendor's own cost pay for whatever was used; rates only for what they name", async t => {
+  const usage = { input: 5, seconds: 2 }
+  const unpriced = (card: string) => price(cardFrom(card), { parameters: { mode: "pro" }, usage }).unpriced
+  t.same(unpriced("video: { per: request, table: [mode], rows: { pro: 3 } }"), [])
+  t.same(unpriced("{ vendor_cost: 1000 per dollar, requests: 7 per requests }"), [])
+  t.same(unpriced("input: 1000 per 1M tokens"), ["seconds"])
+})
+
 t.test("a table over parameters takes the row of the values asked for", async t => {
   const first = cardFrom(`
 round: credit

@@ -2,8 +2,8 @@
 import t, { type Test } from "tap"
 import { testClock } from "../../core/testing.ts"
 import { postHead, type RawClient, rawClient } from "../fixtures/client.ts"
-import { until } from "../fixtures/until.ts"
-import { chunked, type Handler, headOf, streamHead } from "../fixtures/vendor.ts"
+import { until, untilStill } from "../fixtures/until.ts"
+import { answering, chunked, type Handler, headOf, lastChunk, streamHead } from "../fixtures/vendor.ts"
 import {
   allWires,
   beginning,
@@ -132,7 +132,8 @@ for (const [name, options, tail] of drainLimits) {
       await left.promise
       await tail(send)
     }
-    const relay = await openRelay(t, handler, options)
+    // Its clock stands still: the drain's time must not be what ends it.
+    const relay = await openRelay(t, handler, { ...options, clock: testClock() })
     const client = await call(t, relay, wires.messages, true)
     await client.until("Gr")
     client.socket.destroy()
@@ -183,6 +184,52 @@ t.test(
     t.equal(await relay.spent(), 500 * (10_000 + firstTokens * 2_000))
   },
 )
+
+t.test("a client that read too slowly leaves: its vendor is read on at once", async t => {
+  let sent = 0
+  const comment = chunked(`: ${"x".repeat(65_000)}\n\n`)
+  const handler: Handler = async ({ send }) => {
+    const first = beginning(wires.messages)
+    await send(streamHead + chunked(first))
+    for (; sent < 400; sent += 1) await send(comment)
+    await send(chunked(wires.messages.events.join("").slice(first.length)) + lastChunk)
+  }
+  const gateway = { upstream: { drain: { bytes: "1GB" } } }
+  const relay = await openRelay(t, handler, { clock: testClock(), gateway })
+  const client = await call(t, relay, wires.messages, true)
+  await client.until("Gr")
+  client.socket.pause()
+  await untilStill(() => sent)
+  t.ok(sent < 400, "the vendor waits for the client")
+  client.socket.destroy()
+  t.equal(await relay.spent(), goodMicros)
+})
+
+const failures: Readonly<Record<string, Handler>> = {
+  dies: ({ reset }) => reset(),
+  refuses: answering({ status: 500, body: "{}" }),
+}
+
+for (const [how, fail] of Object.entries(failures)) {
+  t.test(`a vendor that ${how} after the client left: nothing stays held, and its drain's place is free`, async t => {
+    const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    let calls = 0
+    const handler: Handler = async exchange => {
+      const at = calls++
+      await gates[at]!.promise
+      await (at === 0 ? fail(exchange) : exchange.send(headOf({ body: wires.messages.whole }) + wires.messages.whole))
+    }
+    const relay = await openRelay(t, handler, { clock: testClock(), gateway: { upstream: { drain: { count: 1 } } } })
+    for (const [at, { resolve }] of gates.entries()) {
+      const client = await call(t, relay, wires.messages, false)
+      await relay.vendor.next()
+      client.socket.destroy()
+      await until(async () => sample(await relay.metrics(), "tollgate_requests_in_flight") === 0)
+      resolve()
+      t.equal(await relay.spent(), at * goodMicros)
+    }
+  })
+}
 
 t.test("a pipelined client that leaves: the second call is noticed too, and nothing stays held", async t => {
   const relay = await openRelay(t, () => new Promise(() => {}), { settings: { on_client_abort: "cancel" } })

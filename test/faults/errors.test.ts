@@ -1,7 +1,9 @@
 /** Errors of vendors: native routes keep them, translated ones name them, our account's faults stay ours. */
 import t from "tap"
+import { testClock } from "../../core/testing.ts"
 import { ask } from "../fixtures/client.ts"
-import { answering, refusedOrigin, streaming } from "../fixtures/vendor.ts"
+import { until } from "../fixtures/until.ts"
+import { answering, type Handler, refusedOrigin, streaming } from "../fixtures/vendor.ts"
 import { openRelay, vendorSecret, type Wire, wires } from "../fixtures/wires.ts"
 
 const account = 502
@@ -66,6 +68,40 @@ t.test("an account's fault rests its secret; the next call meets nobody until an
     t.ok(Number(next.headers["retry-after"]) >= 1)
     t.equal(relay.vendor.requests.length, asked)
     t.match(await relay.metrics(), `tollgate_upstream_breaker_state{vendor="${wire.adapter}",secret="main"} 2`)
+  }
+})
+
+t.test("who meets nobody is told the wait for the first that may be tried again", async t => {
+  const wire = wires.messages
+  const refusing = answering({ status: 401, body: bodies.anthropic })
+  const relay = await openRelay(t, refusing, { clock: testClock(), second: ({ reset }) => reset() })
+  for (let call = 0; call < 5; call += 1) await ask(relay.url + wire.path(false), wire.request(false))
+  t.same([relay.vendor.requests.length, relay.second.requests.length], [1, 5])
+  const answer = await ask(relay.url + wire.path(false), wire.request(false))
+  t.equal(answer.headers["retry-after"], "5", "not the 30 seconds of the account's fault")
+})
+
+t.test("the same secret is tried again when the vendor says, two seconds later at most", async t => {
+  const wire = wires.messages
+  for (const [said, waited] of [
+    ["1", 1_000],
+    ["60", 2_000],
+  ] as const) {
+    const clock = testClock()
+    let asked = 0
+    const handler: Handler = exchange => {
+      asked += 1
+      const answer = asked > 1 ? { body: wire.whole } : { status: 529, body: "{}", headers: { "retry-after": said } }
+      return answering(answer)(exchange)
+    }
+    const relay = await openRelay(t, handler, { clock })
+    const answer = ask(relay.url + wire.path(false), wire.request(false))
+    await until(async () => (await relay.metrics()).includes("tollgate_upstream_retries_total{vendor"))
+    await clock.advance(waited - 1)
+    t.equal(asked, 1)
+    await clock.advance(1)
+    t.match(await answer, { status: 200 })
+    t.equal(asked, 2)
   }
 })
 

@@ -1,9 +1,10 @@
-import { createHash, randomBytes } from "node:crypto"
+import { randomBytes } from "node:crypto"
 import { once } from "node:events"
 import { createServer, type IncomingMessage, type Server, type ServerOptions } from "node:http"
 import { type AddressInfo, connect, type Socket } from "node:net"
 import t, { type Test } from "tap"
 import { createByteBudget, type ReceivedBody, type ReceiveOptions, receiveBody } from "../../core/http/body.ts"
+import { sha256 } from "../fixtures/client.ts"
 
 type Result = PromiseSettledResult<ReceivedBody>
 
@@ -60,8 +61,6 @@ const received = async (result: Promise<Result>): Promise<ReceivedBody> => {
   if (settled.status === "rejected") throw settled.reason
   return settled.value
 }
-
-const sha256 = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex")
 
 const tick = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 

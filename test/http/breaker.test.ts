@@ -57,6 +57,35 @@ t.test("a probe that fails doubles the rest", async t => {
   t.equal(breaker.restMs(vendor, "m"), 10_000)
 })
 
+t.test("no rest is longer than a minute, and a success makes the next one short again", async t => {
+  const vendor = vendorWith("one")
+  const { clock, breaker } = open(vendor)
+  const [one] = vendor.secrets as [Secret]
+  for (let i = 0; i < 5; i++) breaker.report(vendor, one, "m", "failed")
+  const rests: number[] = []
+  for (let i = 0; i < 6; i++) {
+    rests.push(breaker.restMs(vendor, "m"))
+    await clock.advance(breaker.restMs(vendor, "m"))
+    t.ok(breaker.claim(vendor, one, "m"))
+    breaker.report(vendor, one, "m", "failed")
+  }
+  t.same(rests, [5_000, 10_000, 20_000, 40_000, 60_000, 60_000])
+  breaker.report(vendor, one, "m", "ok")
+  for (let i = 0; i < 5; i++) breaker.report(vendor, one, "m", "failed")
+  t.equal(breaker.restMs(vendor, "m"), 5_000)
+})
+
+t.test("a probe after a fault of our account that fails rests again: it need not fail five times", async t => {
+  const vendor = vendorWith("one")
+  const { clock, breaker } = open(vendor)
+  const [one] = vendor.secrets as [Secret]
+  breaker.report(vendor, one, "m", "account")
+  await clock.advance(30_000)
+  t.ok(breaker.claim(vendor, one, "m"))
+  breaker.report(vendor, one, "m", "unreachable")
+  t.equal(breaker.restMs(vendor, "m"), 5_000)
+})
+
 t.test("a probe that ended for reasons of ours leaves the next call to probe", async t => {
   const vendor = vendorWith("one")
   const { clock, breaker } = open(vendor)
@@ -72,7 +101,12 @@ t.test("a success in between starts the count anew", async t => {
   const vendor = vendorWith("one")
   const { breaker } = open(vendor)
   const [one] = vendor.secrets as [Secret]
-  for (let i = 0; i < 20; i++) breaker.report(vendor, one, "m", i % 5 === 4 ? "ok" : "failed")
+  const four = () => {
+    for (let i = 0; i < 4; i++) breaker.report(vendor, one, "m", "failed")
+  }
+  four()
+  breaker.report(vendor, one, "m", "ok")
+  four()
   t.ok(breaker.claim(vendor, one, "m"))
 })
 
@@ -97,6 +131,12 @@ t.test("a rate limit rests a secret for the time that the vendor names, when the
   t.notOk(breaker.claim(vendor, one, "m"))
   await clock.advance(9_000)
   t.ok(breaker.claim(vendor, one, "m"))
+  breaker.report(vendor, one, "m", "ok")
+  breaker.report(vendor, one, "m", "rate_limited")
+  for (const call of ["one", "two"]) t.ok(breaker.claim(vendor, one, "m"), `no time was named: call ${call} passes`)
+  breaker.report(vendor, one, "m", "rate_limited", 3_600_000)
+  await clock.advance(60_000)
+  t.ok(breaker.claim(vendor, one, "m"), "a minute at most")
 })
 
 t.test("a conversation meets the same secret first, and conversations spread over all", async t => {

@@ -3,9 +3,9 @@
  * `npm run soak -- --minutes 30 --rate 100 --seed 1 [--redis redis://...]`
  */
 
-import { createHash } from "node:crypto"
 import { readdirSync, readFileSync } from "node:fs"
 import { setTimeout } from "node:timers/promises"
+import { keyDigest } from "../fixtures/client.ts"
 import {
   makeSite,
   memberKey,
@@ -18,8 +18,6 @@ import {
 import { startFaultyVendors } from "./faulty-vendors.ts"
 import { numberAfter, randomOf } from "./random.ts"
 import { keepCalling } from "./traffic.ts"
-
-const digestOf = (key: string): string => `sha256:${createHash("sha256").update(key).digest("hex")}`
 
 const minutes = numberAfter("minutes", 30)
 const perSecond = numberAfter("rate", 100)
@@ -55,7 +53,7 @@ const site = makeSite(
         { ...(one as object), timeouts: quick, secrets: [{ env: "VENDOR_KEY", name: "first" }] },
       ]),
     ),
-    bootstrap: organisation({ alice: { credits: 100_000_000, keys: [digestOf(memberKey(1))] } }),
+    bootstrap: organisation({ alice: { credits: 100_000_000, keys: [keyDigest(memberKey(1))] } }),
   }),
 )
 const env = { VENDOR_KEY: "soak", ...(redis < 0 ? {} : { REDIS_URL: process.argv[redis + 1] ?? "" }) }

@@ -1,4 +1,5 @@
 import t from "tap"
+import type { Plugin } from "../../core/index.ts"
 import { testClock } from "../../core/testing.ts"
 import { bearer, keys, openProduct, productCatalog } from "../fixtures/product.ts"
 
@@ -63,7 +64,10 @@ t.test("rate limits", async t => {
     const product = await openProduct(t, limited(clock))
     const ask = (key: string) => product.call("/credits/", undefined, bearer(key))
     const first = await ask(keys.alice)
-    t.match(Object.fromEntries(first.headers), { "ratelimit-limit": "2", "ratelimit-remaining": "1" })
+    t.same(
+      ["limit", "remaining", "reset"].map(name => first.headers.get(`ratelimit-${name}`)),
+      ["2", "1", "60"],
+    )
     await clock.advance(10_500)
     t.equal((await ask(keys.second)).status, 200)
     const refused = await ask(keys.alice)
@@ -77,6 +81,38 @@ t.test("rate limits", async t => {
     await clock.advance(1_000)
     t.equal((await ask(keys.alice)).status, 200, "the promised time passes")
     t.equal((await ask(keys.alice)).status, 429, "one call passes, not two")
+    t.match(await product.metrics(), 'tollgate_rate_limited_total{bucket="common"} 3\n')
+  })
+
+  await t.test("count each bucket apart", async t => {
+    const requests = (count: number) => ({ requests: count, window: "60s" })
+    const limits = { "rate-limit": { common: requests(1), polling: requests(2) } }
+    const jobs: Plugin = {
+      name: "jobs",
+      api: 1,
+      setup: host =>
+        host.route({
+          method: "GET",
+          path: "/jobs/",
+          access: "key",
+          dialect: "plain",
+          model: "none",
+          charge: "none",
+          limit: "polling",
+          handle: call => call.reply(200, {}),
+        }),
+    }
+    const product = await openProduct(t, {
+      gateway: { plugins: ["auth", limits, "model", "pricing"] },
+      plugins: [jobs],
+    })
+    const statuses = async (path: string, times: number) => {
+      const answers = []
+      for (let at = 0; at < times; at += 1) answers.push((await product.call(path)).status)
+      return answers
+    }
+    t.same(await statuses("/credits/", 2), [200, 429])
+    t.same(await statuses("/jobs/", 3), [200, 200, 429])
   })
 
   await t.test("of reservations have a code and no promise", async t => {
@@ -90,16 +126,21 @@ t.test("rate limits", async t => {
     t.match(await refused.json(), { detail: { code: 6005, message } })
   })
 
-  await t.test("stop the start when a route names a bucket that nobody has", async t => {
-    const { default: rateLimit } = await import("../../plugins/rate-limit.ts")
-    let on: ((route: never) => boolean) | undefined
-    const host = {
-      metrics: { product: () => ({ child: () => ({}) }) },
-      use: (step: { on: typeof on }) => (on = step.on),
-    }
-    rateLimit.setup(host as never, {})
-    t.throws(() => on!({ access: "key", limit: "nothing", path: "/x/" } as never), /no|none/)
-  })
+  await t.test(
+    "stop the start when a route names a bucket that nobody has; a route without a limit has none",
+    async t => {
+      const { default: rateLimit } = await import("../../plugins/rate-limit.ts")
+      let on: ((route: never) => boolean) | undefined
+      const host = {
+        metrics: { product: () => ({ child: () => ({}) }) },
+        use: (step: { on: typeof on }) => (on = step.on),
+      }
+      rateLimit.setup(host as never, {})
+      const limits = (route: object): boolean => on!({ access: "key", limit: "common", path: "/x/", ...route } as never)
+      t.throws(() => limits({ limit: "nothing" }), /the route \/x\/ names the bucket nothing/)
+      t.same([limits({}), limits({ limit: "none" }), limits({ access: "public" })], [true, false, false])
+    },
+  )
 })
 
 t.test("money", async t => {

@@ -1,9 +1,9 @@
 import fc from "fast-check"
 import t from "tap"
-import type { Outcome, Target } from "../../core/index.ts"
+import type { Host, Model, Outcome, Route, Target } from "../../core/index.ts"
 import { keyOf } from "../../plugins/auth.ts"
 import { labelOf, tokenCounts } from "../../plugins/metrics.ts"
-import { ordered } from "../../plugins/model.ts"
+import { ordered, resolve } from "../../plugins/model.ts"
 import { typesOf } from "../../plugins/models.ts"
 import { rangeOf } from "../../plugins/usage.ts"
 
@@ -67,6 +67,68 @@ t.test("model: the order of candidates", async t => {
       }),
     )
   })
+})
+
+t.test("model: what a route of pictures says of a name", async t => {
+  const model = (name: string, type: Model["type"], offered = true): Model => ({
+    name,
+    type,
+    family: "acme",
+    targets: [],
+    created: 0,
+    rules: {},
+    messages: false,
+    offered,
+    capabilities: [],
+    aliases: [],
+  })
+  const models = new Map(
+    [
+      model("brush", "image"),
+      model("pencil", "image"),
+      model("forbidden", "image"),
+      model("hidden", "image", false),
+      model("film", "video"),
+      model("forbidden-film", "video"),
+      model("forbidden-words", "llm"),
+    ].map(one => [one.name, one]),
+  )
+  const route: Route = {
+    method: "POST",
+    path: "/images/",
+    access: "key",
+    dialect: "plain",
+    model: "body",
+    accepts: { types: ["image"], otherwise: { code: "model_mismatch", message: "Model 'X' is not an image model" } },
+    charge: "acceptance",
+    limit: "common",
+    handle: () => Promise.reject(),
+  }
+  const disabled = ["forbidden", "forbidden-film", "forbidden-words"]
+  const organisation = { name: "acme", title: "", gateway: true, models: "all", disabled } as const
+  const refusal = (asked: string) => {
+    const catalog = { models, find: (name: string) => models.get(name) } as unknown as Host["catalog"]
+    try {
+      return resolve({ catalog }, route, asked, organisation).model.name
+    } catch (error) {
+      const { code, message } = error as { code: string; message: string }
+      return { code, message }
+    }
+  }
+  t.equal(refusal("brush"), "brush")
+  t.same(
+    refusal("nobody"),
+    { code: "model_not_found", message: "Model 'nobody' not found. Available models: brush, pencil" },
+    "those that this organisation may use here, and no others",
+  )
+  t.same(refusal("forbidden"), {
+    code: "model_not_enabled",
+    message: "Model 'forbidden' is not enabled for your tenant.",
+  })
+  for (const other of ["forbidden-film", "forbidden-words"])
+    t.match(refusal(other), { code: "model_not_found", message: `Model '${other}' not found` })
+  t.match(refusal("hidden"), { code: "model_not_offered" })
+  t.same(refusal("film"), { code: "model_mismatch", message: "Model 'film' is not an image model" })
 })
 
 t.test("models: the type filter", async t => {

@@ -1,7 +1,7 @@
 /** The quote of a call: what is held, and what must be there for it. */
 import fc from "fast-check"
 import t from "tap"
-import { type Body, type Model, price } from "../../core/index.ts"
+import { type Body, type Demand, type JsonSchema, type Model, price, type Route } from "../../core/index.ts"
 import { quoteFor } from "../../plugins/pricing.ts"
 import { cardFrom } from "../fixtures/catalog.ts"
 import { json, openProduct, productCatalog } from "../fixtures/product.ts"
@@ -18,35 +18,113 @@ const model: Model = {
   capabilities: [],
   aliases: [],
 }
-const bodyOf = (textBytes: number): Body => ({
+const bodyOf = (textBytes: number, sent: Record<string, unknown> = {}): Body => ({
   bytes: Buffer.alloc(0),
   field: () => undefined,
   scan: { textBytes, images: 0, files: 0, found: new Map(), values: 1 },
-  json: () => ({}),
+  json: () => sent,
 })
-const quoteOf = (card: string, type: Model["type"], textBytes: number) =>
-  quoteFor(
+const route: Route = {
+  method: "POST",
+  path: "/",
+  access: "key",
+  dialect: "plain",
+  model: "none",
+  charge: "usage",
+  limit: "common",
+  handle: () => Promise.reject(),
+}
+
+interface Asked {
+  readonly route?: Partial<Route>
+  readonly demand?: Partial<Demand>
+  readonly maxOutput?: number
+  readonly parameters?: JsonSchema
+  readonly sent?: Record<string, unknown>
+}
+
+/** The allowance is ten tokens. */
+const quoteOf = (card: string, type: Model["type"], textBytes: number, asked: Asked = {}) => {
+  const { demand, maxOutput, parameters, sent } = asked
+  return quoteFor(
     { price },
-    {
-      route: {
-        method: "POST",
-        path: "/",
-        access: "key",
-        dialect: "plain",
-        model: "none",
-        charge: "usage",
-        limit: "common",
-        handle: () => Promise.reject(),
-      },
-    },
+    { route: { ...route, ...asked.route } },
     {
       card: cardFrom(card),
-      model: { ...model, type },
-      body: bodyOf(textBytes),
-      demand: { stream: false },
+      model: { ...model, type, ...(maxOutput !== undefined && { maxOutput }), ...(parameters && { parameters }) },
+      body: bodyOf(textBytes, sent),
+      demand: { stream: false, ...demand },
       output_allowance: 10,
     },
   )
+}
+
+const perToken = "input: 1000 per 1M tokens, output: 2000 per 1M tokens"
+
+t.test("what is held for output is what was asked for, never above the model's most or the allowance", async t => {
+  const output = (demand: Partial<Demand>, maxOutput?: number): number => {
+    const asked = { demand, ...(maxOutput === undefined ? {} : { maxOutput }) }
+    return quoteOf(`{ ${perToken} }`, "llm", 0, asked).micros / 2_000
+  }
+  t.equal(output({}), 10, "the allowance, where nobody says anything")
+  t.equal(output({}, 7), 7, "the model's most")
+  t.equal(output({}, 70), 10)
+  t.equal(output({ maxOutput: 3 }), 3, "what was asked for")
+  t.equal(output({ maxOutput: 30 }), 10)
+  t.equal(output({ maxOutput: 30 }, 70), 10)
+  t.equal(output({ maxOutput: 9 }, 7), 7)
+  t.equal(output({ maxOutput: 3, choices: 4 }), 12, "each answer has its own")
+  t.equal(output({ maxOutput: 2.5, choices: 1.5 }), 6, "odd numbers are for the vendor to refuse")
+  t.equal(output({ maxOutput: -5, choices: 0 }), 0)
+})
+
+t.test("only what writes an answer has output held", async t => {
+  const micros = (type: Model["type"]) => quoteOf(`{ ${perToken} }`, type, 30).micros
+  t.equal(micros("llm"), 10_000 + 20_000)
+  t.equal(micros("decision"), 10_000 + 20_000)
+  t.equal(micros("embedding"), 10_000)
+})
+
+t.test("held is the dearest row that may apply; the input and one token at the plain row must be there", async t => {
+  const card = `{ ${perToken}, when: [{ if: { service_tier: priority }, times: 3 }] }`
+  t.match(quoteOf(card, "llm", 30), { micros: 3 * (10_000 + 20_000), least: 10_000 + 2_000 })
+  const asked = { demand: { serviceTier: "priority" } }
+  t.match(quoteOf(card, "llm", 30, asked), { micros: 3 * (10_000 + 20_000), least: 3 * (10_000 + 2_000) })
+  t.match(quoteOf(`{ ${perToken} }`, "llm", 0, { maxOutput: 0 }), { micros: 0, least: 0 }, "never more than is held")
+})
+
+t.test("where the price is known before, all of it must be there", async t => {
+  const card = "{ requests: 2 per requests, when: [{ if: { service_tier: priority }, times: 3 }] }"
+  t.match(quoteOf(card, "image", 30, { route: { charge: "acceptance" } }), { micros: 6_000_000, least: 6_000_000 })
+  t.match(quoteOf(card, "image", 30), { micros: 6_000_000, least: 2_000_000 })
+})
+
+t.test(
+  "a table is asked for the model's parameters: as `parameters` has them, else the body, else the default",
+  async t => {
+    const card = "{ picture: { per: request, table: [size], rows: { small: 1, large: 5 } } }"
+    const parameters = { type: "object", properties: { size: { type: "string", default: "small" }, seed: {} } }
+    const priced = (sent: Record<string, unknown>) => {
+      const quote = quoteOf(card, "image", 0, { parameters, sent, route: { charge: "acceptance" } })
+      return [quote.micros, quote.parameters]
+    }
+    t.same(priced({}), [1_000_000, { size: "small" }])
+    t.same(priced({ size: "large", other: 1 }), [5_000_000, { size: "large" }])
+    t.same(priced({ parameters: { size: "large", seed: 7 } }), [5_000_000, { size: "large", seed: 7 }])
+    t.same(priced({ size: "small", parameters: { size: "large" } }), [5_000_000, { size: "large" }])
+  },
+)
+
+t.test("what a route counts is told for the lines of the card, also for those of one row", async t => {
+  const counts = { input: () => 7, documents: () => 3, characters: () => 5 }
+  const counted = (card: string) => quoteOf(card, "rerank", 30, { route: { counts } }).counted
+  t.same(counted(`{ ${perToken} }`), { input: 7 })
+  t.same(counted("{ documents: 1 per 1K documents }"), { documents: 3 })
+  const row = "{ if: { service_tier: priority }, documents: 1 per 1K documents }"
+  t.same(counted(`{ input: 1000 per 1M tokens, when: [${row}] }`), { input: 7, documents: 3 })
+  t.same(quoteOf(`{ ${perToken} }`, "rerank", 30, { route: { counts } }).estimated, { input: 7 })
+  t.same(quoteOf(`{ ${perToken} }`, "rerank", 30).counted, { input: 10 }, "the estimate, where the route counts none")
+})
 
 t.test("where only the vendor will say what a call cost, one micro must be there", async t => {
   const costOnly = "vendor_cost: 1000 per dollar"

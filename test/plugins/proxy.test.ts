@@ -1,9 +1,10 @@
 /** Any other API under a path of ours: what crosses, what it costs, and what does not cross. */
 
-import { createHash, randomBytes } from "node:crypto"
+import { randomBytes } from "node:crypto"
 import { request as httpRequest } from "node:http"
 import t, { type Test } from "tap"
 import { testGateway, testKey } from "../../core/testing.ts"
+import { sha256 } from "../fixtures/client.ts"
 import { answering, fakeVendor } from "../fixtures/vendor.ts"
 import { echoServer } from "../fixtures/web-socket.ts"
 
@@ -32,8 +33,6 @@ const open = async (t: Test, origin: string, line: object = {}, vendor: object =
   return gateway
 }
 
-const sha = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex")
-
 t.test("bytes of any kind cross both ways, path and query as they were written, at the flat price", async t => {
   const sent = randomBytes(100_000)
   const back = randomBytes(50_000)
@@ -47,12 +46,12 @@ t.test("bytes of any kind cross both ways, path and query as they were written, 
   t.equal(response.headers.get("content-type"), "image/png")
   t.equal(response.headers.get("etag"), '"1"')
   t.equal(response.headers.get("x-credits-charged"), "2")
-  t.equal(sha(new Uint8Array(await response.arrayBuffer())), sha(back))
+  t.equal(sha256(new Uint8Array(await response.arrayBuffer())), sha256(back))
   const [asked] = vendor.requests
   t.match(asked?.head, /^POST \/a%20b\/c\?q=1&q=%2F HTTP\/1\.1\r\n/)
   t.match((asked?.head ?? "").toLowerCase(), /authorization: bearer vendor-secret/)
   t.notMatch(asked?.head, testKey)
-  t.equal(sha(asked?.body as Buffer), sha(sent))
+  t.equal(sha256(asked?.body as Buffer), sha256(sent))
   t.equal((await gateway.balance()).spent, 2_000_000)
 })
 

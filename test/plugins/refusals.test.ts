@@ -61,6 +61,13 @@ const rows: readonly Row[] = [
     404,
     "invalid_request_error - Model '__proto__' not found",
   ],
+  [
+    "a name of signs that a replacement would read",
+    "/chat/completions/",
+    chat("$&$'"),
+    404,
+    "invalid_request_error - Model '$&$'' not found",
+  ],
   ["temperature over 2", "/chat/completions/", chat("gpt", { temperature: 3 }), 400, /temperature/],
   [
     "temperature of a model that takes only 1",

@@ -1,6 +1,7 @@
 /** The search family: bytes untouched both ways, billed by the cost that the vendor tells. */
-import { createHash } from "node:crypto"
+
 import t, { type Test } from "tap"
+import { sha256 } from "../fixtures/client.ts"
 import { openEndpoints, openSandboxed, told, vendorKey } from "../fixtures/endpoints.ts"
 import { json } from "../fixtures/product.ts"
 
@@ -12,7 +13,6 @@ const models = Object.fromEntries(
   ]),
 )
 const open = (t: Test) => openEndpoints(t, models)
-const digest = (bytes: string | Uint8Array): string => createHash("sha256").update(bytes).digest("hex")
 
 t.test("requests and answers pass byte for byte on every mount, each with its model", async t => {
   const endpoints = await open(t)
@@ -26,13 +26,13 @@ t.test("requests and answers pass byte for byte on every mount, each with its mo
   for (const prefix of ["vendor-c", "exa"]) {
     for (const name of ["search", "contents", "answer"]) {
       const response = await endpoints.call(`/${prefix}/${name}`, sent, { headers: { "x-api-key": endpoints.key } })
-      t.equal(digest(new Uint8Array(await response.arrayBuffer())), digest(back), name)
+      t.equal(sha256(new Uint8Array(await response.arrayBuffer())), sha256(back), name)
       t.equal(response.headers.get("x-credits-charged"), "7")
       t.equal(response.headers.get("content-type"), "application/json; charset=utf-8")
       t.notOk(response.headers.has("set-cookie") || response.headers.has("x-team"))
       const { path, headers, text } = endpoints.vendor.received.at(-1)!
       t.same([path, headers["x-api-key"], headers.authorization], [`/${name}`, vendorKey, undefined])
-      t.equal(digest(text), digest(sent))
+      t.equal(sha256(text), sha256(sent))
     }
   }
   t.equal(await endpoints.spent(), 6 * 7_000_000)
@@ -51,7 +51,7 @@ t.test("a stream passes byte for byte and is billed by the cost in its last chun
   }
   const response = await endpoints.call("/vendor-c/answer/", { query: "q", stream: true })
   t.equal(response.headers.get("content-type"), "text/event-stream")
-  t.equal(digest(new Uint8Array(await response.arrayBuffer())), digest(bytes))
+  t.equal(sha256(new Uint8Array(await response.arrayBuffer())), sha256(bytes))
   t.equal(await endpoints.spent(), 5_000_000)
 })
 

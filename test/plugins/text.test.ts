@@ -237,61 +237,6 @@ t.test("the generate family", async t => {
   })
 })
 
-t.test("the Responses family", async t => {
-  const answered = {
-    id: "resp_made",
-    object: "response",
-    status: "completed",
-    output: [],
-    usage: { input_tokens: 10, output_tokens: 20 },
-  }
-  const request = { model: "gpt", input: "hi" }
-
-  await t.test("lets the member who made an answer follow it up, and nobody else", async t => {
-    const product = await openProduct(t, { gateway: { plugins: ["auth", "model", "pricing"] } })
-    product.vendor.answer = (_, response) => json(response, 200, answered)
-    t.equal((await product.call("/responses/", request)).status, 200)
-    const follow = { ...request, previous_response_id: "resp_made" }
-    t.equal((await product.call("/responses/", follow)).status, 200)
-    t.equal((await product.call("/responses/", follow, bearer(keys.second))).status, 200, "any key of the member")
-    t.equal(product.vendor.received.length, 3)
-    t.not((await product.call("/responses/", follow, bearer(keys.poor))).status, 200)
-    t.equal(product.vendor.received.length, 3)
-  })
-
-  await t.test("follows up with the secret that made the answer", async t => {
-    const product = await openProduct(t, {
-      env: { ONE: "secret-1", TWO: "secret-2", VENDOR_KEY: "x" },
-    })
-    product.vendor.answer = (_, response) => json(response, 200, answered)
-    const { origin } = product.vendor
-    const secrets = [
-      { env: "ONE", name: "one" },
-      { env: "TWO", name: "two" },
-    ]
-    const others = Object.fromEntries(["anthropic", "google"].map(name => [name, { adapter: name, origin, secrets }]))
-    t.same(
-      await product.reload({
-        gateway: { sandbox: false, vendors: { ...others, openai: { adapter: "openai", origin, secrets } } },
-      }),
-      [],
-    )
-    await (await product.call("/responses/", request)).text()
-    for (let turn = 0; turn < 4; turn++) {
-      await (await product.call("/responses/", { ...request, previous_response_id: "resp_made" })).text()
-    }
-    const used = new Set(product.vendor.received.map(one => one.headers.authorization))
-    t.equal(used.size, 1)
-  })
-
-  await t.test("forgets nothing by itself, but stores nothing when told not to", async t => {
-    const product = await openProduct(t)
-    product.vendor.answer = (_, response) => json(response, 200, answered)
-    await (await product.call("/responses/", { ...request, store: false })).text()
-    t.equal((await product.call("/responses/", { ...request, previous_response_id: "resp_made" })).status, 404)
-  })
-})
-
 t.test("metrics tell requests, errors, tokens and credits", async t => {
   const product = await openProduct(t)
   await (await product.call("/chat/completions/", { model: "gpt", messages })).text()

@@ -81,8 +81,7 @@ t.test("the head goes out with the eighth event that tells nothing", async t => 
     await send(streamHead)
     for (let sent = 0; sent < 7; sent += 1) await send(chunked(ping))
     await gate.promise
-    await send(chunked(ping))
-    await send(lastChunk)
+    await send(chunked(ping)) // and the stream stays open: its end would let the head out too
   }
   const relay = await openRelay(t, handler, { clock: testClock() })
   const client = await rawClient(t, relay.url)
@@ -100,7 +99,6 @@ t.test("the head goes out when 64 KB told nothing", async t => {
   const handler: Handler = async ({ send }) => {
     await send(streamHead)
     for (let sent = 0; sent < 66; sent += 1) await send(chunked(comment))
-    await send(lastChunk)
   }
   const relay = await openRelay(t, handler, { clock: testClock() })
   const client = await rawClient(t, relay.url)
@@ -122,6 +120,39 @@ t.test("the head goes out when ten seconds told nothing, by the clock", async t 
   t.equal(client.received(), "")
   await clock.advance(400)
   t.match(await client.until("ping"), /^HTTP\/1\.1 200 /)
+})
+
+t.test("streams that break off after content rest their model, on native routes too", async t => {
+  const wire = wires.messages
+  const relay = await openRelay(t, streaming(beginning(wire) + wire.overload.event))
+  for (let call = 0; call < 5; call += 1)
+    t.equal((await ask(relay.url + wire.path(true), wire.request(true))).status, 200)
+  t.equal((await ask(relay.url + wire.path(true), wire.request(true))).status, 502)
+  t.equal(relay.vendor.requests.length, 5)
+})
+
+t.test("an error after a head that went out for want of news costs nothing, whatever was reported by then", async t => {
+  const [start = ""] = wires.messages.events
+  for (const wire of [wires.messages, wires["chat on messages"]]) {
+    const clock = testClock()
+    const gate = Promise.withResolvers<void>()
+    const handler: Handler = async ({ send }) => {
+      await send(streamHead + chunked(start))
+      await gate.promise
+      await send(chunked(wire.overload.event) + lastChunk)
+    }
+    const relay = await openRelay(t, handler, { clock })
+    const client = await rawClient(t, relay.url)
+    const body = JSON.stringify(wire.request(true))
+    client.write(postHead(`/v1/gateway${wire.path(true)}`, [`content-length: ${Buffer.byteLength(body)}`]) + body)
+    await until(async () => {
+      await clock.advance(1_000)
+      return client.received().includes("\r\n\r\n")
+    })
+    gate.resolve()
+    await client.until("overload")
+    t.equal(await relay.spent(), 0, wire.name)
+  }
 })
 
 t.test("a first try whose stream died before content leaves nothing that writes a second head later", async t => {

@@ -72,6 +72,34 @@ t.test("a replica sweeps the holds of one that died", async t => {
   t.equal(await other.accounts.sweep(), 1, "a member that was forgotten is announced again")
 })
 
+t.test("a member stays announced for as long as this process takes it for announced", async t => {
+  const { url } = await startRedis(t)
+  let now = Date.now()
+  const more = { prefix: "shared", now: () => now, serverTime: false }
+  const [dying, other] = [await open(t, url, more), await open(t, url, more)]
+  await dying.accounts.grant("g", alice, 100, "gift")
+  const heldAndSwept = async (id: string) => {
+    await dying.accounts.hold(holdOf(id, 60))
+    now += life
+    return other.accounts.sweep()
+  }
+  await dying.accounts.hold(holdOf("a", 60))
+  await dying.accounts.release("a", alice)
+  t.equal(await other.accounts.sweep(), 0, "nothing is held, but the announcement still counts")
+  t.equal(await heldAndSwept("b"), 1)
+  now += 4 * life
+  t.equal(await other.accounts.sweep(), 0, "now it does not")
+  t.equal(await heldAndSwept("c"), 1)
+})
+
+t.test("a window leaves Redis when it is wholly free again", async t => {
+  const { url, ask } = await startRedis(t)
+  const store = await open(t, url)
+  await store.windows.hit("common", alice, { requests: 3, windowMs: 50 })
+  t.equal(await ask("DBSIZE"), ":1")
+  await until(async () => (await ask("DBSIZE")) === ":0")
+})
+
 t.test("user, password and database of the address count, on a connection made anew too", async t => {
   const redis = await startRedis(t)
   await redis.ask("ACL", "SETUSER", "gate", "on", ">secret", "~*", "+@all")

@@ -8,6 +8,7 @@ import { checkLedger } from "../../core/money/check.ts"
 import { openSqlite, type SqliteOptions } from "../../core/state/sqlite.ts"
 import type { KeyRecord, Organisation } from "../../core/state/store.ts"
 import { alice, chargeOf, dayOf, detail, holdOf, life, start, storeContract } from "../fixtures/store-contract.ts"
+import { until } from "../fixtures/until.ts"
 
 const options = (more: Partial<SqliteOptions>): SqliteOptions => ({
   path: ":memory:",
@@ -52,6 +53,27 @@ t.test("the command line tool writes beside the gateway, which sees it at once",
   await tool.accounts.grant("g", alice, 500, "gift")
   t.same(await gateway.accounts.hold(holdOf("a", 500)), { state: "held", micros: 500 })
   t.match(await tool.accounts.balance(alice), { available: 500, held: 0 })
+})
+
+t.test("what the tool commits after the gateway looked, and before its group, is not overwritten", async t => {
+  const path = join(t.testdir(), "store.db")
+  const gateway = await open(t, { path })
+  const tool = await open(t, { path, owner: false })
+  await gateway.accounts.grant("g", alice, 500, "gift")
+  t.match(await gateway.accounts.balance(alice), { granted: 500 }, "the gateway remembers")
+  const given = tool.accounts.grant("h", alice, 100, "gift") // commits first in the next turn
+  const settled = gateway.accounts.settle(chargeOf("a", 50))
+  await Promise.all([given, settled])
+  t.match(await gateway.accounts.balance(alice), { granted: 600, spent: 50 })
+  const rows = await gateway.accounts.entries(alice, { after: 0, limit: 10 })
+  t.same(
+    rows.map(({ sequence, id }) => [sequence, id]),
+    [
+      [1, "g"],
+      [2, "h"],
+      [3, "a"],
+    ],
+  )
 })
 
 t.test("a key that the tool disables, enables or revokes is so for the gateway's next call", async t => {
@@ -198,6 +220,37 @@ t.test("a group that cannot commit is rejected as a whole, and the store says wh
   t.match(await store.accounts.settle(chargeOf("a", 70)), { charged: 70, repeated: false })
   t.ok(store.ready())
   t.same(states, [false, true])
+})
+
+t.test("a store that could not write finds out by itself when it can again", async t => {
+  const path = join(t.testdir(), "store.db")
+  let failures = 0
+  const observe = (_: string, __: number, failed: boolean): void => {
+    if (failed) failures += 1
+  }
+  const store = await open(t, { path, observe })
+  const other = new DatabaseSync(path)
+  t.teardown(() => other.close())
+  other.exec("BEGIN IMMEDIATE")
+  await t.rejects(store.records.put("k", "v", 9), { code: "store_unavailable" })
+  t.notOk(store.ready())
+  await until(() => failures === 3) // twice more, asked by nobody
+  other.exec("COMMIT")
+  await until(() => store.ready())
+})
+
+t.test("a window is forgotten when it is wholly free again, and not before", async t => {
+  let now = start
+  const store = await open(t, { now: () => now })
+  const hit = async () => (await store.windows.hit("common", alice, { requests: 1, windowMs: 60_000 })).allowed
+  t.ok(await hit())
+  now += 59_999
+  await store.accounts.sweep()
+  t.notOk(await hit())
+  now += 1
+  await store.accounts.sweep()
+  now -= 60_000 // what is remembered would refuse at the time of its hit
+  t.ok(await hit())
 })
 
 t.test("a file of a newer version is not touched", async t => {

@@ -108,15 +108,26 @@ t.test("a stream that is cut before its end still reports its input", async t =>
     { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: "née" } },
     { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: '{"a' } },
     { type: "content_block_delta", index: 0, delta: { type: "thinking_delta", thinking: "hm" } },
+    { type: "content_block_delta", index: 0, delta: { type: "compaction_delta", content: "short" } },
     { type: "content_block_delta", index: 0, delta: { type: "signature_delta", signature: "not text" } },
   )
   t.same(meter(messages, answer), {
     usage: { input: 50, output: 1 },
-    outputBytes: 4 + 3 + 2,
+    outputBytes: 4 + 3 + 2 + 5,
     provisional: true,
     serviceTier: "standard",
     surprises: [],
   })
+})
+
+t.test("of a whole answer text, thoughts and the input of tools are counted", async t => {
+  const content = [
+    { type: "thinking", thinking: "hm", signature: "not text" },
+    { type: "text", text: "née" },
+    { type: "tool_use", id: "t", name: "f", input: { a: 1 } },
+  ]
+  const body = Buffer.from(JSON.stringify({ type: "message", content }))
+  t.equal(meter(messages, { streamed: false, body }).outputBytes, 2 + 4 + 7)
 })
 
 t.test("the usual delta is counted as a parse would count it, and so is every other one", async t => {
@@ -176,4 +187,5 @@ t.test("bad counts are refused and noted, garbage is nothing", async t => {
     reader.event(event)
     t.equal(reader.report().usage, undefined, body)
   }
+  t.same(meter(messages, { streamed: false, body: Buffer.from("{broken") }).surprises, ["bad_json"])
 })

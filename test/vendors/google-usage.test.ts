@@ -103,6 +103,7 @@ t.test(
     const searches = (...chunks: object[]) => meter(generate, whole(chunks)).usage?.web_search
     t.equal(searches(chunk("gemini-3-pro", ["a", "b"])), 2)
     t.equal(searches(chunk("gemini-3-pro", ["a"]), chunk("gemini-3-pro", ["a", "b"])), 2)
+    t.equal(searches(chunk("gemini-3-pro", ["a", "b"]), chunk("gemini-3-pro", [])), 2, "told once")
     t.equal(searches(chunk("gemini-2.5-flash", ["a", "b"])), 1)
     t.equal(searches(chunk("gemini-2.5-flash", [])), undefined)
   },
@@ -113,9 +114,11 @@ t.test("output is counted in UTF-8 bytes of text and arguments, pictures are not
     { text: "né" },
     { thought: true, text: "hm" },
     { functionCall: { name: "f", args: { a: 1 } } },
+    { functionCall: { name: "f", partialArgs: [{ b: 2 }] } },
+    { executableCode: { language: "PYTHON", code: "1 + 1" } },
     { inlineData: { mimeType: "image/png", data: "AAAA" } },
   ]
-  t.equal(meter(generate, whole({ candidates: [{ content: { parts } }] })).outputBytes, 3 + 2 + 7)
+  t.equal(meter(generate, whole({ candidates: [{ content: { parts } }] })).outputBytes, 3 + 2 + 7 + 9 + 5)
 })
 
 t.test("vectors without counts show that something was delivered", async t => {
@@ -125,9 +128,19 @@ t.test("vectors without counts show that something was delivered", async t => {
   t.same(meter(embed, whole(counted)).usage, { input: 6 })
 })
 
+t.test("one count makes a report, a chunk without any does not take it back", async t => {
+  const usage = (...reports: readonly object[]) =>
+    meter(generate, whole(reports.map(usageMetadata => ({ usageMetadata })))).usage
+  t.same(usage({ thoughtsTokenCount: 9 }), { output: 9, reasoning: 9 })
+  t.same(usage({ totalTokenCount: 0 }), {})
+  const counts = { promptTokenCount: 5, candidatesTokenCount: 2 }
+  t.same(usage(counts, { trafficType: "ON_DEMAND" }), { input: 5, output: 2 })
+})
+
 t.test("bad counts are refused and noted, garbage is nothing", async t => {
   const usageMetadata = { promptTokenCount: 1e300, candidatesTokenCount: 4, thoughtsTokenCount: "9" }
   t.match(meter(generate, whole({ usageMetadata })), { usage: { output: 4 }, surprises: ["bad_count"] })
+  t.same(meter(generate, { streamed: false, body: Buffer.from("[{broken") }).surprises, ["bad_json"])
   const bodies = ["", "[]", "[null]", "3", '{"candidates":{}}', '{"candidates":[{"content":{"parts":"x"}}]}']
   for (const body of bodies) {
     t.equal(meter(generate, { streamed: false, body: Buffer.from(body) }).usage, undefined, body)

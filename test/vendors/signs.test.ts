@@ -104,6 +104,7 @@ t.test("nothing is content before the vendor has written something", async t => 
     [messages, "content_block_start", "{}"],
     [generate, undefined, { usageMetadata: { trafficType: "ON_DEMAND" } }],
     [generate, undefined, { candidates: [{ content: { role: "model", parts: [{ text: "" }] } }] }],
+    [generate, undefined, { candidates: [{ content: { role: "model", parts: [{ thought: true, text: "" }] } }] }],
   ]
   for (const [api, type, payload] of neutral)
     t.same(sign(api, payload, type), { sign: "neutral" }, JSON.stringify(payload))
