@@ -4,6 +4,7 @@ import { checkLedger, type Finding } from "../money/check.ts"
 import type { Balance, Entry, MemberRef, Store } from "../state/store.ts"
 import { type Answer, CliError, type Command, type Input, word } from "./command.ts"
 import { grantOnce } from "./grant.ts"
+import { type Settled, settleLog } from "./settle.ts"
 import { memberOf, rowsOf, withStore } from "./store.ts"
 import { dateText, facts, inCredits, microsOf, table } from "./text.ts"
 
@@ -46,6 +47,12 @@ export const moneyCommands: readonly Command[] = [
     what: "show a member's rows, the oldest first",
     run: input => withStore(input, ({ store }) => showLedger(store, input)),
   },
+  {
+    name: "ledger settle",
+    takes: "<log>",
+    what: "charge what a gateway could not write before it ended, from its log",
+    run: input => withStore(input, async ({ store }) => settledShown(await settleLog(store, word(input, 0)))),
+  },
 ]
 
 const balanceShown = (member: MemberRef, balance: Balance): Answer => ({
@@ -74,6 +81,27 @@ const checked = async (store: Store): Promise<Answer> => {
     code: findings.length === 0 ? 0 : 1,
   }
 }
+
+const settledShown = (settled: readonly Settled[]): Answer => ({
+  data: settled.map(({ charged, shortfall, ...rest }) => ({
+    ...rest,
+    charged: creditsJson(charged),
+    shortfall: creditsJson(shortfall),
+  })),
+  text:
+    settled.length === 0
+      ? "the log tells no charge that was not confirmed"
+      : table(["organisation", "member", "charged", "shortfall", "now", "id"], settled.map(settledRow)),
+})
+
+const settledRow = ({ organisation, member, charged, shortfall, repeated, id }: Settled): readonly string[] => [
+  organisation,
+  member,
+  creditsText(charged),
+  creditsText(shortfall),
+  repeated ? "was there already" : "charged",
+  id,
+]
 
 const showLedger = async (store: Store, input: Input): Promise<Answer> => {
   const entries: Entry[] = []

@@ -62,15 +62,15 @@ export const createLedger = ({ store, clock, log, metrics, holdLifeMs }: LedgerO
     async stop(withinMs) {
       const left = await persistence.end(withinMs)
       running.stop()
-      for (const { kind, ...pending } of left) log.error(pending, unconfirmed[kind])
+      for (const pending of left) log.error({ ...pending }, unconfirmed[pending.unconfirmed])
       return left.length
     },
   }
 }
 
-/** The last try may have reached the store, its answer not us: the member's rows show it. */
-const unconfirmed: Readonly<Record<Pending["kind"], string>> = {
-  charge: "the store has not confirmed a charge: without its row it is not charged",
+/** The last try may have reached the store, its answer not us. */
+const unconfirmed: Readonly<Record<Pending["unconfirmed"], string>> = {
+  charge: "the store has not confirmed a charge: `tollgate ledger settle` charges it, if it is not there",
   release: "the store has not confirmed a release: without it the hold lapses by itself",
 }
 
@@ -96,9 +96,9 @@ const asked = async ({ store, persistence }: Parts, request: HoldRequest): Promi
 
 /** A principal is a member too, and more than may stand in a log. */
 const pendingOf = (
-  kind: Pending["kind"],
+  unconfirmed: Pending["unconfirmed"],
   { id, member: { organisation, member }, micros }: Pick<HoldRequest, "id" | "member" | "micros">,
-): Pending => ({ kind, id, organisation, member, micros })
+): Pending => ({ unconfirmed, id, organisation, member, micros })
 
 /** Texts and code of the specification, sections 6 and 7; the reservation limit has no `retry-after`. */
 const refusals: Readonly<Record<Exclude<HoldAnswer["state"], "held">, () => GatewayError>> = {
@@ -138,12 +138,13 @@ class CallHold implements Hold {
   async #settle({ micros, digest }: Priced, { usage, source }: Bill): Promise<Settled> {
     const { id, principal: member, detail } = this.#options
     const row = { ...detail, key: member.key, usage, source, priceDigest: digest }
+    const request = { id, member, micros, detail: row }
     const charge = async (): Promise<ChargeAnswer> => {
-      const answer = await this.#parts.store.accounts.settle({ id, member, micros, detail: row })
+      const answer = await this.#parts.store.accounts.settle(request)
       this.#count(answer)
       return answer
     }
-    const answer = await this.#keep(pendingOf("charge", { id, member, micros }), charge)
+    const answer = await this.#keep({ ...pendingOf("charge", request), detail: row }, charge)
     return answer === undefined ? { micros, durable: false } : { micros: answer.charged, durable: true }
   }
 

@@ -6,7 +6,7 @@
 import { isGatewayError } from "../errors.ts"
 import { type Listed, Roster } from "../kit/roster.ts"
 import type { Clock, Log } from "../plugin.ts"
-import type { MemberRef } from "../state/store.ts"
+import type { ChargeDetail, MemberRef } from "../state/store.ts"
 
 /** How long a caller waits before it is told that the work goes on in the background. */
 export const patienceMs = 2_000
@@ -18,10 +18,12 @@ const toldAfterMs = 1_000
 
 /** What is to be written, in the words in which an operator may have to do it by hand. */
 export interface Pending extends MemberRef {
-  readonly kind: "charge" | "release"
+  readonly unconfirmed: "charge" | "release"
   readonly id: string
   /** To be charged, or given back. */
   readonly micros: number
+  /** What the row of a charge will say. */
+  readonly detail?: ChargeDetail
 }
 
 interface Job extends Listed {
@@ -110,7 +112,7 @@ export class Persistence {
   }
 
   #tell(withinMs: number): void {
-    const charges = [...this.#jobs].filter(({ what }) => what.kind === "charge").length
+    const charges = [...this.#jobs].filter(({ what }) => what.unconfirmed === "charge").length
     const releases = this.#jobs.size - charges
     this.#log.warn({ charges, releases, withinMs }, "waiting for the store, which has not taken these yet")
   }

@@ -1,6 +1,6 @@
 /** A store that is away, or loses its answers: nothing is charged twice, nothing is forgotten, a stop tells what is left. */
 import t from "tap"
-import { bill, callHold, openLedger, priced } from "../fixtures/ledger.ts"
+import { bill, callDetail, callHold, openLedger, priced } from "../fixtures/ledger.ts"
 import { alice, life } from "../fixtures/store-contract.ts"
 
 t.test(
@@ -95,10 +95,11 @@ t.test("stopping tells that it waits, then what was never confirmed, each with i
   await clock.advance(1)
   await stopping
   t.equal(left, 3)
+  const detail = { ...callDetail, key: "key-1", priceDigest: priced(150).digest, ...bill }
   t.same(fields.slice(1), [
-    { id: "charged", ...alice, micros: 150 },
-    { id: "released", ...alice, micros: 300 },
-    { id: "doubtful", ...alice, micros: 200 },
+    { unconfirmed: "charge", id: "charged", ...alice, micros: 150, detail },
+    { unconfirmed: "release", id: "released", ...alice, micros: 300 },
+    { unconfirmed: "release", id: "doubtful", ...alice, micros: 200 },
   ])
   t.match(lines.slice(1), [/has not confirmed a charge/, /has not confirmed a release/, /has not confirmed a release/])
   faults.clear()

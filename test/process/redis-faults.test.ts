@@ -1,7 +1,8 @@
+import { writeFileSync } from "node:fs"
 import t, { type Test } from "tap"
 import { type RedisServer, startRedis } from "../fixtures/redis.ts"
 import { until } from "../fixtures/until.ts"
-import { type GatewayProcess, memberKey, type Site, type Tree } from "./gateway-process.ts"
+import { type GatewayProcess, memberKey, type Site, type Tree, tollgate } from "./gateway-process.ts"
 import { call, chat, closed, credits, ledgerFindings, redisStore, right, serve, siteOf } from "./serve.ts"
 
 interface Opened {
@@ -139,9 +140,9 @@ t.test("a key revoked before the restart stays revoked", async t => {
 })
 
 t.test(
-  "told to end while Redis is away, a gateway ends, with 1, and tells the charge that it could not write",
+  "told to end while Redis is away, a gateway ends, with 1, and its log is enough to write the charge later",
   async t => {
-    const { redis, gateway } = await open(t, true, { shutdown: "1s" })
+    const { redis, gateway, site, check } = await open(t, true, { shutdown: "1s" })
     const answer = await fetch(`${gateway.url}/chat/completions/`, {
       method: "POST",
       headers: { authorization: `Bearer ${memberKey(1)}`, "content-type": "application/json" },
@@ -160,5 +161,15 @@ t.test(
       { id: answer.headers.get("x-request-id"), organisation: "acme", member: "alice" },
     )
     t.ok(micros > 0, `${micros} micros`)
+
+    await redis.restart()
+    const log = `${site.file}.log`
+    writeFileSync(log, gateway.lines.join("\n"))
+    const settle = async (): Promise<unknown> =>
+      JSON.parse((await tollgate(site.file, ["ledger", "settle", log], { REDIS_URL: redis.url })).text)
+    const charged = { organisation: "acme", member: "alice", id, charged: micros / 1e6, shortfall: 0 }
+    t.same(await settle(), [{ ...charged, repeated: false }])
+    t.same(await settle(), [{ ...charged, repeated: true }])
+    t.same(await check(), right)
   },
 )
