@@ -50,7 +50,7 @@ export const createLedger = ({ store, clock, log, metrics, holdLifeMs }: LedgerO
     async hold(options) {
       const micros = await place(parts, options)
       meters.count("held", options.detail.model, micros)
-      return new CallHold(parts, options, micros, clock.now())
+      return new CallHold(parts, options, micros, clock.steady())
     },
     balance: member => store.accounts.balance(member),
     async refund(id, member, reason) {

@@ -4,7 +4,7 @@ import { type Listed, Roster } from "../kit/roster.ts"
 import type { Clock } from "../plugin.ts"
 
 export interface Watched extends Listed {
-  /** Unix milliseconds; `Infinity` = none for now. Read at each scan, so it may change at any time. */
+  /** In milliseconds of the steady clock; `Infinity` = none for now. Read at each scan, so it may change at any time. */
   readonly deadline: number
   /** Called once, at the first scan at or after the deadline; the item is no longer watched then. */
   expire(now: number): void
@@ -47,7 +47,7 @@ export class Deadlines {
     // Armed again before the expiries, so that one that throws does not end the watch over the others.
     if (this.#items.size === 0) this.#cancel = undefined
     else this.#arm()
-    const now = this.#clock.now()
+    const now = this.#clock.steady()
     for (const item of this.#items) {
       if (now < item.deadline) continue
       this.#items.delete(item)

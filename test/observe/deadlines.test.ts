@@ -14,6 +14,7 @@ const counting = () => {
   let armed = 0
   const counted: Clock = {
     now: clock.now,
+    steady: clock.steady,
     after: (ms, run) => {
       armed += 1
       return clock.after(ms, run)

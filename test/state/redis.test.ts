@@ -1,5 +1,7 @@
 import { randomUUID } from "node:crypto"
+import { Redis } from "ioredis"
 import { type Test, t } from "tap"
+import { testClock } from "../../core/observe/clock.ts"
 import { openRedis, type RedisOptions } from "../../core/state/redis.ts"
 import { startRedis } from "../fixtures/redis.ts"
 import { alice, chargeOf, dayOf, holdOf, life, storeContract } from "../fixtures/store-contract.ts"
@@ -69,6 +71,32 @@ t.test("a replica sweeps the holds of one that died", async t => {
   await other.accounts.hold(holdOf("b", 60))
   now += life
   t.equal(await other.accounts.sweep(), 1, "a member that was forgotten is announced again")
+})
+
+t.test("a clock set back hides no switch of an organisation, and no member from the sweepers", async t => {
+  const { url } = await startRedis(t)
+  const clock = testClock(Date.now())
+  const prefix = "shared"
+  const store = await open(t, url, { prefix, now: clock.now, steady: clock.steady })
+  const tool = await open(t, url, { prefix })
+  await store.directory.createOrganisation({ name: "acme", title: "", gateway: true, models: "all", disabled: [] })
+  await store.directory.createKey({ id: "k", name: "", state: "valid", createdAt: 1, ...alice }, "d")
+  t.match(await store.directory.identify("d"), { organisation: { gateway: true } })
+  await store.accounts.grant("g", alice, 100, "gift")
+  await store.accounts.hold(holdOf("a", 60))
+  await store.accounts.release("a", alice)
+  clock.set(-3_600_000)
+  await tool.directory.changeOrganisation("acme", () => ({ gateway: false }))
+  await clock.advance(1_000)
+  t.match(await store.directory.identify("d"), { organisation: { gateway: false } })
+  await clock.advance(life)
+  const client = new Redis(url)
+  t.teardown(() => client.disconnect())
+  const sets = (await client.keys(`${prefix}:sweep:*`)) as string[]
+  t.equal(sets.length, 1)
+  await client.del(sets[0]!) // the sweepers of others, whose clocks are right, took the idle member off
+  await store.accounts.hold(holdOf("b", 60))
+  t.same(await client.keys(`${prefix}:sweep:*`), sets, "announced again")
 })
 
 t.test("user, password and database of the address count, on a connection made anew too", async t => {
