@@ -1,6 +1,7 @@
 /** The ledger of the gateway: holds before a call, one settle or release after it, whatever the store does meanwhile. */
 
 import { GatewayError } from "../errors.ts"
+import { soundUsage } from "../kit/sound-usage.ts"
 import type { Priced } from "../offer.ts"
 import type { Bill, Clock, Hold, HoldOptions, Ledger, Log, Metrics, Settled } from "../plugin.ts"
 import type { ChargeAnswer, HoldAnswer, HoldRequest, Store } from "../state/store.ts"
@@ -137,7 +138,7 @@ class CallHold implements Hold {
 
   async #settle({ micros, digest }: Priced, { usage, source }: Bill): Promise<Settled> {
     const { id, principal: member, detail } = this.#options
-    const row = { ...detail, key: member.key, usage, source, priceDigest: digest }
+    const row = { ...detail, key: member.key, usage: soundUsage(usage), source, priceDigest: digest }
     const charge = async (): Promise<ChargeAnswer> => {
       const answer = await this.#parts.store.accounts.settle({ id, member, micros, detail: row })
       this.#count(answer)
