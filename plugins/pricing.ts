@@ -71,7 +71,8 @@ export default {
             const full = filled(bill, counted)
             const tier = tierOf(bill.serviceTier ?? demand.serviceTier)
             const priced = host.price(card, { parameters, usage: full.usage, ...tier })
-            if (priced.unpriced.length > 0) countUnpriced(host, call)
+            if (priced.unpriced.length > 0) alarm(host, call, "usage_unpriced_total")
+            if (priced.bound === "approximate" && priced.micros === 0) alarm(host, call, "usage_missing_total")
             return hold.settle(priced, full)
           },
           release: () => hold.release(),
@@ -188,7 +189,8 @@ const parametersOf = (model: Model, body: Body): Readonly<Record<string, unknown
   )
 }
 
-const countUnpriced = (host: Host, call: Call): void => {
+/** Something was used for nothing: the card has no line for it, or its only line is a cost that the vendor did not tell. */
+const alarm = (host: Host, call: Call, metric: "usage_unpriced_total" | "usage_missing_total"): void => {
   const vendor = call.get("plan")[0]?.vendor ?? "other"
-  host.metrics.product("usage_unpriced_total").child(vendor, call.get("model").model.name).add()
+  host.metrics.product(metric).child(vendor, call.get("model").model.name).add()
 }
