@@ -10,7 +10,13 @@ export interface Watched extends Listed {
   expire(now: number): void
 }
 
-/** Scans its items every `everyMs`, and only while it has some: an expiry comes up to `everyMs` late, never early. */
+/** A timer that comes later than this tells of a long turn. */
+const longTurnMs = 5
+
+/**
+ * Scans its items every `everyMs`, and only while it has some: an expiry comes up to `everyMs` late, never early. After a
+ * long turn of ours, or a stop of the process, what others sent meanwhile is read before anybody is judged.
+ */
 export class Deadlines {
   readonly #clock: Clock
   readonly #everyMs: number
@@ -40,7 +46,14 @@ export class Deadlines {
   }
 
   #arm(): void {
-    this.#cancel = this.#clock.after(this.#everyMs, () => this.#scan())
+    const dueAt = this.#clock.steady() + this.#everyMs
+    this.#cancel = this.#clock.after(this.#everyMs, () => this.#wake(dueAt))
+  }
+
+  #wake(dueAt: number): void {
+    if (this.#clock.steady() - dueAt < longTurnMs) return this.#scan()
+    const read = setImmediate(() => this.#scan()) // timers come before sockets, immediates after them
+    this.#cancel = () => clearImmediate(read)
   }
 
   #scan(): void {

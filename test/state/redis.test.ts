@@ -170,6 +170,24 @@ t.test("a Redis that stops answering costs one deadline, then calls fail at once
   t.same(states, [true, false, true])
 })
 
+t.test("a turn of ours that is longer than the deadline is no fault of Redis", async t => {
+  const { url } = await startRedis(t)
+  const states: boolean[] = []
+  const store = await open(t, url, { deadlineMs: 200, onState: up => states.push(up) })
+  const block = () => {
+    for (const from = performance.now(); performance.now() - from < 300; );
+  }
+  const hit = () => store.windows.hit("common", alice, { requests: 9, windowMs: 60_000 })
+  const before = hit() // asked, and not sent yet
+  block()
+  t.match(await before, { allowed: true })
+  const after = hit()
+  setImmediate(() => setImmediate(block)) // sent, and the answer not read
+  t.match(await after, { allowed: true })
+  t.ok(store.ready())
+  t.same(states, [true])
+})
+
 t.test("a Redis that forgot the scripts learns them again", async t => {
   const redis = await startRedis(t)
   const store = await open(t, redis.url)
