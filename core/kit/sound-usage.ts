@@ -2,10 +2,12 @@
 
 import type { Usage } from "../offer.ts"
 
-const isQuantity = (value: unknown): boolean => typeof value === "number" && Number.isFinite(value) && value >= 0
+/** Beyond the exact numbers it is a fault and no count, and a few of them would make every sum infinite. */
+const isQuantity = (value: unknown): boolean =>
+  typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER
 
 /**
- * Without what is no finite number from 0 up: a store can neither write nor sum it, and its charge would wait for ever.
+ * Without what is no number from 0 to 2^53: a store can neither write nor sum it, and its charge would wait for ever.
  * The same object when all of it is sound.
  */
 export const soundUsage = (usage: Usage): Usage => {

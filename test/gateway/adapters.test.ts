@@ -120,7 +120,7 @@ t.test("quantities that are none are not billed as told, hold up no charge and s
     plugins: [bringing({ ...mine, options: {}, apis: { chat } })],
   })
   const call = () => gateway.call("/chat/completions/", { model: "m", messages: [{ role: "user", content: "hi" }] })
-  const odd: readonly unknown[] = [Number.NaN, Number.POSITIVE_INFINITY, -5, "12", 12n, null, {}]
+  const odd: readonly unknown[] = [Number.NaN, Number.POSITIVE_INFINITY, 1e300, 2 ** 53, -5, "12", 12n, null, {}]
   for (const input of odd) {
     usage = { input, output: 5 }
     t.equal((await call()).headers.get("x-credits-charged"), "0.008", `input ${String(input)} is estimated`)
