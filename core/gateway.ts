@@ -244,6 +244,7 @@ export class Gateway {
     return createPublicServer({
       context: {
         now: clock.now,
+        steady: clock.steady,
         budget: createByteBudget(() => this.config.limits.bodiesInMemoryBytes),
         bodyGauge: metrics.product("body_bytes_in_flight").child(),
         sandbox,

@@ -165,7 +165,7 @@ class Assembly {
         checkQuery: queryCheckOf(route),
         exchange: (call, prepare) => new Exchange(call, prepare, table, exchange).run(),
         tunnel: (call, target, path) => runTunnel(call, target, path, table, exchange),
-        now: clock.now,
+        steady: clock.steady,
         observe: (plugin, seconds) => metrics.product("plugin_duration_seconds").child(plugin).observe(seconds),
       })
     } catch (error) {

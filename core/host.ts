@@ -17,8 +17,10 @@ import type {
 } from "./state/store.ts"
 
 export interface Clock {
-  /** Unix milliseconds. */
+  /** Unix milliseconds, for dates and ids: an operator or a time server may set it, forwards and back. */
   now(): number
+  /** Milliseconds since some moment that nobody sets: for whatever lasts. */
+  steady(): number
   /** Runs once after `ms`; the answer cancels it. Never keeps the process alive. */
   after(ms: number, run: () => void): () => void
 }

@@ -54,7 +54,12 @@ export const openProcess = async (config: Config, options: ProcessOptions): Prom
   const wheel = new Deadlines(clock, wheelMs)
   let current = config
   const day = dayIn(() => current.timezone)
-  const store = await openStore(config.store, { now: clock.now, day, ...watchStore(log, metrics) })
+  const store = await openStore(config.store, {
+    now: clock.now,
+    steady: clock.steady,
+    day,
+    ...watchStore(log, metrics),
+  })
   const ledger = createLedger({ store, clock, log, metrics: metrics.forPlugin("ledger"), holdLifeMs })
   const upstream = createUpstream({ connections: () => current.upstream.connections, clock, wheel })
   const drains = createDrains(() => current.upstream.drain, clock)

@@ -15,8 +15,10 @@ import {
   outputBuckets,
   type Plugin,
   type PriceCard,
+  type PriceLine,
   parseDuration,
   type Quote,
+  type Rate,
   type Route,
   type Usage,
 } from "../core/index.ts"
@@ -69,7 +71,8 @@ export default {
             const full = filled(bill, counted)
             const tier = tierOf(bill.serviceTier ?? demand.serviceTier)
             const priced = host.price(card, { parameters, usage: full.usage, ...tier })
-            if (priced.unpriced.length > 0) countUnpriced(host, call)
+            if (priced.unpriced.length > 0) alarm(host, call, "usage_unpriced_total")
+            if (priced.bound === "approximate" && priced.micros === 0) alarm(host, call, "usage_missing_total")
             return hold.settle(priced, full)
           },
           release: () => hold.release(),
@@ -103,8 +106,9 @@ interface QuoteInput {
 
 /**
  * The size of a hold: the estimated input and an output allowance at the dearest row that may apply. `least` is what
- * must be there: the input and one token of output; everything, where the price is exact. Where only the vendor will say
- * what the call cost, that is one micro: an empty wallet buys nothing.
+ * must be there: the input and one token of output; everything, where the price is exact. Where that comes to nothing yet
+ * (only the vendor will say what the call cost, or all of it rounds to no credit), that is one micro: an empty wallet buys
+ * nothing but what is free.
  */
 export const quoteFor = (
   host: Pick<Host, "price">,
@@ -116,21 +120,31 @@ export const quoteFor = (
   const counted = countedBy(call.route, card, body, input)
   const estimated: Usage = { input, ...counted }
   const tier = tierOf(demand.serviceTier)
+  const exact = call.route.charge === "acceptance"
+  const some = exact || isFree(card) ? 0 : 1
   const cost = (output: number, dearest: boolean): number => {
     const usage = output === 0 ? estimated : { ...estimated, output }
-    const { micros, bound } = host.price(card, { parameters, usage, dearest, ...tier })
-    return bound === "approximate" ? Math.max(1, micros) : micros
+    return Math.max(some, host.price(card, { parameters, usage, dearest, ...tier }).micros)
   }
   const generates = model.type === "llm" || model.type === "decision"
   const micros = cost(generates ? outputAllowance(model, demand, output_allowance) : 0, true)
-  const exact = call.route.charge === "acceptance"
   const least = exact ? micros : Math.min(micros, cost(generates ? 1 : 0, false))
   return { micros, least, card, parameters, estimated, counted }
 }
 
+/** Whatever is used of it. */
+const isFree = ({ lines, when }: PriceCard): boolean =>
+  lines.every(costsNothing) && when.every(row => row.lines.every(costsNothing))
+
+const costsNothing = (line: PriceLine): boolean =>
+  line.kind === "table" ? [...line.rows.values()].every(isNothing) : isNothing(line.rate)
+
+const isNothing = ({ micros }: Rate): boolean => micros === 0n
+
 const outputAllowance = ({ maxOutput }: Model, demand: Demand, allowance: number): number => {
   const most = Math.min(demand.maxOutput ?? allowance, maxOutput ?? allowance, allowance)
-  return Math.max(0, Math.ceil(most)) * Math.max(1, Math.ceil(demand.choices ?? 1))
+  const all = Math.max(0, Math.ceil(most)) * Math.max(1, Math.ceil(demand.choices ?? 1))
+  return Math.min(all, Number.MAX_SAFE_INTEGER) // a number of choices without end is no number of tokens: it would cost nothing
 }
 
 /** What the request tells of the buckets that the card has a line for; `input` may be an estimate. */
@@ -175,7 +189,8 @@ const parametersOf = (model: Model, body: Body): Readonly<Record<string, unknown
   )
 }
 
-const countUnpriced = (host: Host, call: Call): void => {
+/** Something was used for nothing: the card has no line for it, or its only line is a cost that the vendor did not tell. */
+const alarm = (host: Host, call: Call, metric: "usage_unpriced_total" | "usage_missing_total"): void => {
   const vendor = call.get("plan")[0]?.vendor ?? "other"
-  host.metrics.product("usage_unpriced_total").child(vendor, call.get("model").model.name).add()
+  host.metrics.product(metric).child(vendor, call.get("model").model.name).add()
 }

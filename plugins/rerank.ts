@@ -1,7 +1,9 @@
 /** `POST /rerank/`: documents in the order of their fitness for a query, in a shape that Cohere's and Jina's clients read. */
 
 import {
+  type Body,
   type Draft,
+  estimatedInput,
   GatewayError,
   type JsonObject,
   type Plugin,
@@ -53,7 +55,7 @@ export default {
       charge: "usage",
       limit: "common",
       schema,
-      counts: { documents: body => listed(body.json().documents) },
+      counts: { input: tokensOf, documents: body => listed(body.json().documents) },
       async handle(call) {
         const sent = (await call.body()).json()
         const request = requestOf(sent)
@@ -78,6 +80,13 @@ export default {
     })
   },
 } satisfies Plugin
+
+/** Each document is read together with the query, and vendors count it as often (Voyage says so; vLLM counts pairs). */
+const tokensOf = (body: Body): number => {
+  const { query, documents } = body.json()
+  const more = Math.max(0, listed(documents) - 1) * Buffer.byteLength(String(query))
+  return estimatedInput({ ...body.scan, textBytes: body.scan.textBytes + more })
+}
 
 const listed = (documents: unknown): number => (Array.isArray(documents) ? documents.length : 0)
 

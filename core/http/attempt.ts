@@ -3,6 +3,7 @@
  * result, and the exchange decides what to try next; after it, the attempt ends the call and bills it once.
  */
 
+import type { UsageReport } from "../adapter.ts"
 import { asGatewayError, type GatewayError } from "../errors.ts"
 import type { Attempt, Billed, Outcome } from "../plugin.ts"
 import {
@@ -265,8 +266,9 @@ export class AttemptRun implements UpstreamHandler {
     this.#over = true
     const { api, call, metrics } = this.parts
     try {
-      for (const kind of this.meter.reader.surprises ?? []) metrics.surprise(kind)
-      if (api.metered !== false) this.#billed = await this.#bill(end)
+      const report = this.meter.report()
+      for (const kind of this.meter.surprises) metrics.surprise(kind)
+      if (api.metered !== false) this.#billed = await this.#bill(report, end)
     } catch (cause) {
       metrics.pluginFailed(cause, call.biller)
     }
@@ -274,15 +276,10 @@ export class AttemptRun implements UpstreamHandler {
   }
 
   /** What nobody answered, and what ended in an error before any content, costs nothing. */
-  #bill(end: UpstreamEnd): Promise<Billed> {
+  #bill(report: UsageReport, end: UpstreamEnd): Promise<Billed> {
     const { call, target } = this.parts
     if (this.status === 0 || typeof this.meter.sign === "object") return call.unbilled()
-    return call.bill(
-      this.meter.report(),
-      this.detached && end === "broken" ? "cancelled" : end,
-      target,
-      this.meter.seen,
-    )
+    return call.bill(report, this.detached && end === "broken" ? "cancelled" : end, target, this.meter.seen)
   }
 
   /** Tells the draft the vendor's id of what it stored, once it is known; the client may use it from then on. */

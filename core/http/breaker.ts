@@ -115,7 +115,7 @@ class SecretHealth {
 
   claim(model: string): boolean {
     const both = this.#both(model)
-    const now = this.#clock.now()
+    const now = this.#clock.steady()
     if (both.some(health => !health.isFree(now))) return false
     for (const health of both) health.probe()
     this.#tell()
@@ -125,7 +125,7 @@ class SecretHealth {
   report(model: string, verdict: Verdict, restMs: number | undefined): void {
     const both = this.#both(model)
     const [whole, own] = both
-    const now = this.#clock.now()
+    const now = this.#clock.steady()
     const failed = verdict === "failed" ? own : verdict === "unreachable" ? whole : undefined
     for (const health of both) {
       if (verdict === "ok") health.recover()
@@ -138,7 +138,7 @@ class SecretHealth {
   }
 
   restMs(model: string): number {
-    const now = this.#clock.now()
+    const now = this.#clock.steady()
     return Math.max(...this.#both(model).map(health => Math.max(0, health.openUntil - now)))
   }
 

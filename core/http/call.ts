@@ -16,6 +16,7 @@ import type { CompiledRoute } from "./pipeline.ts"
 /** What every call of a process shares. */
 export interface CallContext {
   readonly now: () => number
+  readonly steady: () => number
   readonly budget: ByteBudget
   readonly bodyGauge: { add(bytes: number): void }
   readonly sandbox: boolean
@@ -187,7 +188,7 @@ export class GatewayCall implements Call {
       sender: this.client,
     })
     this.#bodyDone = done
-    if (since !== Number.POSITIVE_INFINITY) this.stepSince = this.#context.now()
+    if (since !== Number.POSITIVE_INFINITY) this.stepSince = this.#context.steady()
     return this.compiled.readBody(bytes)
   }
 

@@ -4,25 +4,25 @@ import type { Call, Outcome, Step } from "../plugin.ts"
 import type { GatewayCall } from "./call.ts"
 
 /** Types make our own steps return what `next()` gave, and none of them throws after it; a plugin may do either. */
-export const guarded = (plugin: string, step: Step, now: () => number): Step => ({
+export const guarded = (plugin: string, step: Step, steady: () => number): Step => ({
   ...step,
-  run: (call, next) => new ForeignStep(plugin, step, call as GatewayCall, now).run(next),
+  run: (call, next) => new ForeignStep(plugin, step, call as GatewayCall, steady).run(next),
 })
 
 class ForeignStep {
   readonly #plugin: string
   readonly #step: Step
   readonly #call: GatewayCall
-  readonly #now: () => number
+  readonly #steady: () => number
   readonly #result = Promise.withResolvers<Outcome>()
   /** What came from within, and whose it was. */
   #inner: { readonly error: unknown; readonly step: string } | undefined
 
-  constructor(plugin: string, step: Step, call: GatewayCall, now: () => number) {
+  constructor(plugin: string, step: Step, call: GatewayCall, steady: () => number) {
     this.#plugin = plugin
     this.#step = step
     this.#call = call
-    this.#now = now
+    this.#steady = steady
   }
 
   run(next: () => Promise<Outcome>): Promise<Outcome> {
@@ -55,7 +55,7 @@ class ForeignStep {
   }
 
   #enter(step: string): void {
-    this.#call.enter(step, this.#now())
+    this.#call.enter(step, this.#steady())
     this.#call.giveUp = this.#result.reject
   }
 }

@@ -2,6 +2,7 @@
 
 import type { Api, Fault, Framing, StreamEvent, UsageReader, UsageReport } from "../adapter.ts"
 import { GatewayError } from "../errors.ts"
+import { soundUsage } from "../kit/sound-usage.ts"
 import type { Watcher } from "../plugin.ts"
 import type { OwnedWatcher } from "./call.ts"
 import { JsonArraySplitter } from "./json-array.ts"
@@ -19,6 +20,7 @@ export class Meter {
   events = 0
   /** An error event that came after content. */
   late: { readonly fault: Fault; readonly data: Buffer } | undefined
+  #badCount = false
   /** Some of it was too large, or in no form that we know. */
   #unread = false
   #ended = false
@@ -81,7 +83,18 @@ export class Meter {
   }
 
   report(): UsageReport {
-    return this.reader.report()
+    const report = this.reader.report()
+    if (report.usage === undefined) return report
+    const usage = soundUsage(report.usage)
+    if (usage === report.usage) return report
+    this.#badCount = true
+    return { ...report, usage }
+  }
+
+  /** Kinds of what was odd in what was reported. */
+  get surprises(): readonly string[] {
+    const told = this.reader.surprises ?? []
+    return this.#badCount && !told.includes(badCount) ? [...told, badCount] : told
   }
 
   /** An error event: what came before it, if anything, is all that there is. */
@@ -162,3 +175,4 @@ export class Meter {
 const errorWord = Buffer.from('"error"')
 const empty = Buffer.alloc(0)
 const blank = 0x20
+const badCount = "bad_count"

@@ -38,7 +38,7 @@ export interface RouteParts {
   readonly checkQuery: ((query: URLSearchParams) => void) | undefined
   readonly exchange: CompiledRoute["exchange"]
   readonly tunnel: CompiledRoute["tunnel"]
-  readonly now: () => number
+  readonly steady: () => number
   /** One call in a hundred: a plugin's own time, without `next()`. */
   readonly observe: (plugin: string, seconds: number) => void
 }
@@ -77,19 +77,19 @@ type Run = (call: GatewayCall) => Promise<Outcome>
  */
 const layer = (named: NamedStep, next: Run, parts: RouteParts): Run => {
   const { plugin } = named
-  const step = named.foreign ? guarded(plugin, named.step, parts.now) : named.step
+  const step = named.foreign ? guarded(plugin, named.step, parts.steady) : named.step
   let calls = 0
   return call => {
     let used = false
     const onward = (): Promise<Outcome> => {
       if (used) {
-        call.enter(plugin, parts.now())
+        call.enter(plugin, parts.steady())
         throw new Error(`plugin ${plugin} called next() twice`)
       }
       used = true
       return next(call)
     }
-    call.enter(plugin, parts.now())
+    call.enter(plugin, parts.steady())
     if (++calls % sampleEvery === 0) return sampled(call, plugin, step, onward, parts)
     return step.run(call as Call, onward)
   }
@@ -124,11 +124,11 @@ const core =
   async call => {
     parts.checkQuery?.(call.query)
     if (route.schema !== undefined) await call.body()
-    call.enter(parts.owner, parts.now())
+    call.enter(parts.owner, parts.steady())
     try {
       return await route.handle(call as Call)
     } finally {
-      call.enter(call.step, parts.now()) // the onion unwinds: who hangs on the way out is bounded like on the way in
+      call.enter(call.step, parts.steady()) // the onion unwinds: who hangs on the way out is bounded like on the way in
     }
   }
 

@@ -37,7 +37,7 @@ export class StreamAnswer implements Answer {
 
   constructor(run: AttemptRun) {
     this.#run = run
-    this.deadline = run.parts.clock.now() + peek.ms
+    this.deadline = run.parts.clock.steady() + peek.ms
     run.parts.wheel.watch(this)
   }
 
@@ -114,7 +114,7 @@ export class StreamAnswer implements Answer {
   /** Of a translated stream: a relayed one is silent when its vendor is. */
   #awaitSilence(): void {
     const { clock, draft, wheel } = this.#run.parts
-    this.deadline = clock.now() + silenceMs
+    this.deadline = clock.steady() + silenceMs
     if (draft.verb === "stream" && draft.ping !== undefined) wheel.watch(this)
     else wheel.unwatch(this)
   }
@@ -170,7 +170,7 @@ export class StreamAnswer implements Answer {
     const { clock, draft } = this.#run.parts
     if (draft.verb === "stream") {
       if (this.#out.length === 0) return
-      this.deadline = clock.now() + silenceMs
+      this.deadline = clock.steady() + silenceMs
       this.#write(this.#takeOut())
     } else {
       const { late, rest } = this.#run.meter

@@ -131,7 +131,7 @@ class InFlight implements UpstreamCall, Dispatcher.DispatchHandler {
 
   constructor(request: UpstreamRequest, handler: UpstreamHandler, options: { clock: Clock; wheel: Wheel }) {
     const { timeouts } = request.vendor
-    const now = options.clock.now()
+    const now = options.clock.steady()
     this.#request = request
     this.#handler = handler
     this.#clock = options.clock
@@ -218,7 +218,8 @@ class InFlight implements UpstreamCall, Dispatcher.DispatchHandler {
   }
 
   #alive(): void {
-    if (!this.#paused) this.deadline = Math.min(this.#totalAt, this.#clock.now() + this.#request.vendor.timeouts.idleMs)
+    if (!this.#paused)
+      this.deadline = Math.min(this.#totalAt, this.#clock.steady() + this.#request.vendor.timeouts.idleMs)
   }
 
   #fail(error: UpstreamError): void {

@@ -1,6 +1,7 @@
 /** The ledger of the gateway: holds before a call, one settle or release after it, whatever the store does meanwhile. */
 
 import { GatewayError } from "../errors.ts"
+import { soundUsage } from "../kit/sound-usage.ts"
 import type { Priced } from "../offer.ts"
 import type { Bill, Clock, Hold, HoldOptions, Ledger, Log, Metrics, Settled } from "../plugin.ts"
 import type { ChargeAnswer, HoldAnswer, HoldRequest, Store } from "../state/store.ts"
@@ -50,7 +51,7 @@ export const createLedger = ({ store, clock, log, metrics, holdLifeMs }: LedgerO
     async hold(options) {
       const micros = await place(parts, options)
       meters.count("held", options.detail.model, micros)
-      return new CallHold(parts, options, micros, clock.now())
+      return new CallHold(parts, options, micros, clock.steady())
     },
     balance: member => store.accounts.balance(member),
     async refund(id, member, reason) {
@@ -137,7 +138,7 @@ class CallHold implements Hold {
 
   async #settle({ micros, digest }: Priced, { usage, source }: Bill): Promise<Settled> {
     const { id, principal: member, detail } = this.#options
-    const row = { ...detail, key: member.key, usage, source, priceDigest: digest }
+    const row = { ...detail, key: member.key, usage: soundUsage(usage), source, priceDigest: digest }
     const request = { id, member, micros, detail: row }
     const charge = async (): Promise<ChargeAnswer> => {
       const answer = await this.#parts.store.accounts.settle(request)

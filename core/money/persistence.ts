@@ -60,7 +60,7 @@ export class Persistence {
    */
   keep<T>(what: Pending, work: () => Promise<T>, over = (): void => {}): Promise<T | undefined> {
     return new Promise<T | undefined>(resolve => {
-      const giveUpAt = this.#clock.now() + patienceMs
+      const giveUpAt = this.#clock.steady() + patienceMs
       const job: Job = {
         what,
         work,
@@ -95,7 +95,7 @@ export class Persistence {
   #hurry(): void {
     for (const job of this.#jobs) {
       job.retryMs = firstRetryMs
-      if (job.retryAt !== Number.POSITIVE_INFINITY) job.retryAt = this.#clock.now()
+      if (job.retryAt !== Number.POSITIVE_INFINITY) job.retryAt = this.#clock.steady()
     }
   }
 
@@ -128,7 +128,7 @@ export class Persistence {
 
   #failed(job: Job, error: unknown): void {
     if (isGatewayError(error) && error.code === "store_unavailable") {
-      job.retryAt = this.#clock.now() + job.retryMs
+      job.retryAt = this.#clock.steady() + job.retryMs
       job.retryMs = Math.min(2 * job.retryMs, lastRetryMs)
       return
     }
@@ -146,7 +146,7 @@ export class Persistence {
 
   #tick(): void {
     this.#cancel = this.#jobs.size > 0 ? this.#clock.after(tickMs, () => this.#tick()) : undefined
-    const now = this.#clock.now()
+    const now = this.#clock.steady()
     for (const job of this.#jobs) {
       if (job.giveUpAt <= now) job.resolve(undefined)
       if (job.retryAt <= now) void this.#run(job)

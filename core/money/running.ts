@@ -63,7 +63,7 @@ export class Running {
     if (this.#busy) return // the store is slow: what is under way comes first
     this.#busy = true
     const { clock, log, meters, store } = this.#options
-    meters.oldest.set(this.#oldestMs(clock.now()) / 1_000)
+    meters.oldest.set(this.#oldestMs(clock.steady()) / 1_000)
     try {
       await this.#renew()
       meters.lapsed.add(await store.accounts.sweep())

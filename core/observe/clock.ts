@@ -15,7 +15,7 @@ const after = (ms: number, run: () => void): (() => void) => {
   return () => clearTimeout(timer)
 }
 
-export const systemClock: Clock = { now: () => Date.now(), after }
+export const systemClock: Clock = { now: () => Date.now(), steady: () => performance.now(), after }
 
 export interface TestClock extends Clock {
   /**
@@ -23,6 +23,8 @@ export interface TestClock extends Clock {
    * and I/O callbacks get one turn of the event loop before the first and after each of them.
    */
   advance(ms: number): Promise<void>
+  /** Sets the wall's clock by so much, forwards or back; no time passes. */
+  set(byMs: number): void
 }
 
 interface Alarm {
@@ -42,8 +44,13 @@ const earliest = (alarms: Iterable<Alarm>, until: number): Alarm | undefined => 
 export const testClock = (start: number = Date.UTC(2026, 0, 1)): TestClock => {
   const alarms = new Set<Alarm>() // in order of arming
   let now = start
+  let wrongBy = 0
   return {
-    now: () => now,
+    now: () => now + wrongBy,
+    steady: () => now,
+    set(byMs) {
+      wrongBy += byMs
+    },
     after(ms, run) {
       const alarm = { at: now + Math.max(0, ms), run }
       alarms.add(alarm)

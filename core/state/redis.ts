@@ -35,7 +35,7 @@ const connectMs = 1_000
  * @throws Error when the address is none (its text is not told), or when Redis answers and may evict keys
  */
 export const openRedis = async (options: RedisOptions): Promise<Store> => {
-  const { now, onState = () => {}, observe, prefix, owner = true } = options
+  const { now, steady = now, onState = () => {}, observe, prefix, owner = true } = options
   const keys = keysOf(prefix)
   const client = connect(options)
   const access = client instanceof Cluster ? manyServers(client) : oneServer(client)
@@ -55,11 +55,11 @@ export const openRedis = async (options: RedisOptions): Promise<Store> => {
     throw refusal
   }
   const time = options.serverTime === false ? () => String(now()) : () => ""
-  const own = { ...options, time }
+  const own = { ...options, steady, time }
   const sweeper = new Sweeper(link, keys, own)
   return {
     kind: "redis",
-    directory: new RedisDirectory(link, keys, now),
+    directory: new RedisDirectory(link, keys, steady),
     accounts: new RedisAccounts(link, keys, sweeper, own),
     windows: redisWindows(link, keys, time),
     records: redisRecords(link, keys),

@@ -21,7 +21,7 @@ export interface SqliteOptions extends StoreOptions {
 
 /** @throws Error when another gateway owns the file, or when it cannot be opened */
 export const openSqlite = async (options: SqliteOptions): Promise<Store> => {
-  const { path, durability, owner = true, now, onState = () => {}, observe } = options
+  const { path, durability, owner = true, now, steady = now, onState = () => {}, observe } = options
   const disown = owner ? own(path) : () => {}
   const database = opened(path, { durability, isOwner: owner }, disown)
   const groups = new Groups(database, {
@@ -30,12 +30,12 @@ export const openSqlite = async (options: SqliteOptions): Promise<Store> => {
     ...(observe && { observe }),
   })
   const freshness = new Freshness(database)
-  const windows = new MemoryWindows(now)
+  const windows = new MemoryWindows(steady)
   let open = true
   return {
     kind: "sqlite",
     directory: new SqliteDirectory(database, groups, freshness),
-    accounts: new SqliteAccounts(database, groups, freshness, windows, options),
+    accounts: new SqliteAccounts(database, groups, freshness, windows, { ...options, steady }),
     windows,
     records: new SqliteRecords(database, groups, now),
     usage: new SqliteUsage(database),

@@ -221,6 +221,8 @@ export interface UsageBook {
 /** What a running store needs from the process. */
 export interface StoreOptions {
   readonly now: () => number
+  /** Milliseconds that nobody sets, for what lasts no longer than this process; `now` unless told otherwise. */
+  readonly steady?: () => number
   /** The day of a time, `YYYY-MM-DD`, in the time zone of the deployment. */
   readonly day: (at: number) => string
   /** 5 minutes unless a test says otherwise. */

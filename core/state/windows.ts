@@ -15,10 +15,10 @@ class Window {
     this.#windowMs = limit.windowMs
   }
 
-  hit(at: number, limit: WindowLimit): WindowAnswer {
+  /** @param now milliseconds that never go back */
+  hit(now: number, limit: WindowLimit): WindowAnswer {
     if (limit.requests !== this.#times.length) this.#resize(limit.requests)
     this.#windowMs = limit.windowMs
-    const now = Math.max(at, this.#last) // a clock set back must not open the window early
     this.#forget(now)
     const allowed = this.#count < this.#times.length
     if (allowed) this.#push(now)
@@ -64,11 +64,12 @@ class Window {
 }
 
 export class MemoryWindows implements Windows {
-  readonly #now: () => number
+  readonly #steady: () => number
   readonly #buckets = new Map<string, Map<string, Window>>()
 
-  constructor(now: () => number) {
-    this.#now = now
+  /** @param steady a clock set forward would open every window, one set back keep it closed */
+  constructor(steady: () => number) {
+    this.#steady = steady
   }
 
   async hit(bucket: string, member: MemberRef, limit: WindowLimit): Promise<WindowAnswer> {
@@ -79,12 +80,12 @@ export class MemoryWindows implements Windows {
     const windows = this.#buckets.get(bucket) ?? put(this.#buckets, bucket, new Map<string, Window>())
     const key = memberKey(member)
     const window = windows.get(key) ?? put(windows, key, new Window(limit))
-    return window.hit(this.#now(), limit)
+    return window.hit(this.#steady(), limit)
   }
 
   /** Forgets the windows that are wholly free again. */
   sweep(): void {
-    const now = this.#now()
+    const now = this.#steady()
     for (const windows of this.#buckets.values()) {
       for (const [key, window] of windows) if (window.idle(now)) windows.delete(key)
     }

@@ -89,6 +89,7 @@ t.test("a model that a vendor of it cannot serve stops the start at its line", a
 
 const dialect = { ...openai.dialect, name: "mine" }
 const mine: Adapter = { ...openai, name: "mine", dialect, options: { type: "object", properties: { path: {} } } }
+const sign = () => ({ sign: "content" }) as const
 const bringing = (adapter: Adapter): Plugin => ({ name: "bringer", api: 1, setup: host => host.adapter(adapter) })
 
 t.test("a plugin brings an adapter, and vendors that name it are called with it", async t => {
@@ -106,6 +107,31 @@ t.test("a plugin brings an adapter, and vendors that name it are called with it"
   const answer = await gateway.call("/chat/completions/", { model: "m", messages: [{ role: "user", content: "hi" }] })
   t.equal(answer.status, 200, await answer.text())
   t.match(upstream.received[0], { headers: { authorization: "Bearer secret" } })
+})
+
+t.test("quantities that are none are not billed as told, hold up no charge and spoil no sum", async t => {
+  const upstream = await fakeVendor(t)
+  let usage: object = {}
+  const chat = { usage: () => ({ whole() {}, event() {}, report: () => ({ outputBytes: 7, usage }) }), sign }
+  const gateway = await open(t, {
+    gateway: { sandbox: false, ...vendor({ adapter: "mine", origin: upstream.origin, secrets: [{ env: "K" }] }) },
+    env: { K: "secret" },
+    catalog: catalog({ type: "llm", price: { input: "1 per 1K tokens", output: "1 per 1K tokens" } }),
+    plugins: [bringing({ ...mine, options: {}, apis: { chat } })],
+  })
+  const call = () => gateway.call("/chat/completions/", { model: "m", messages: [{ role: "user", content: "hi" }] })
+  const odd: readonly unknown[] = [Number.NaN, Number.POSITIVE_INFINITY, 1e300, 2 ** 53, -5, "12", 12n, null, {}]
+  for (const input of odd) {
+    usage = { input, output: 5 }
+    t.equal((await call()).headers.get("x-credits-charged"), "0.008", `input ${String(input)} is estimated`)
+  }
+  usage = { input: 5, output: 5, seconds: Number.NaN }
+  t.equal((await call()).headers.get("x-credits-charged"), "0.01", "what nobody pays for takes nothing with it")
+  const calls = odd.length + 1
+  t.match(await gateway.balance(), { held: 0, spent: odd.length * 8_000 + 10_000 })
+  const { total } = (await (await gateway.call("/usage/")).json()) as { total: object }
+  t.match(total, { requests: calls, input_tokens: odd.length * 3 + 5, output_tokens: calls * 5, seconds: 0 })
+  t.match(await gateway.metrics(), `tollgate_vendor_surprises_total{vendor="host",kind="bad_count"} ${calls}\n`)
 })
 
 t.test("an adapter's or a dialect's name that is taken is refused", async t => {

@@ -46,6 +46,20 @@ t.test("five failures in a row rest a secret; then one call probes it, and a suc
   t.same(states, [0, 2, 1, 0])
 })
 
+t.test("a clock that is set lengthens no rest, and ends none", async t => {
+  const vendor = vendorWith("one")
+  const { clock, breaker } = open(vendor)
+  const [one] = vendor.secrets as [Secret]
+  for (let i = 0; i < 5; i++) breaker.report(vendor, one, "m", "failed")
+  for (const by of [-3_600_000, 86_400_000]) {
+    clock.set(by)
+    t.equal(breaker.restMs(vendor, "m"), 5_000)
+    t.notOk(breaker.claim(vendor, one, "m"))
+  }
+  await clock.advance(5_000)
+  t.ok(breaker.claim(vendor, one, "m"))
+})
+
 t.test("a probe that fails doubles the rest", async t => {
   const vendor = vendorWith("one")
   const { clock, breaker } = open(vendor)

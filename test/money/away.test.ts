@@ -51,6 +51,19 @@ t.test("a settle whose answer was lost charges once", async t => {
   t.match(await ledger.balance(alice), { available: 850, spent: 150 })
 })
 
+t.test("a clock that is set back delays neither the next try nor the answer of who waits", async t => {
+  const { ledger, faults, clock } = await openLedger(t)
+  const hold = await ledger.hold(callHold("a", 400))
+  faults.set("settle", "before")
+  const settled = hold.settle(priced(150), bill)
+  clock.set(-3_600_000)
+  await clock.advance(2_100)
+  t.match(await Promise.race([settled, "nothing yet"]), { durable: false })
+  faults.clear()
+  await clock.advance(5_100)
+  t.match(await ledger.balance(alice), { spent: 150, held: 0 })
+})
+
 t.test("stopping waits for what is not durable yet", async t => {
   const { ledger, faults, clock } = await openLedger(t)
   const hold = await ledger.hold(callHold("a", 400))

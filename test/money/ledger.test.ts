@@ -73,3 +73,12 @@ t.test("a refund is given once and counted", async t => {
   t.equal(await ledger.refund("b", alice, "failed"), undefined)
   t.equal(await metric('credits_total{kind="refunded",model="other"}'), 2)
 })
+
+t.test("usage with quantities that are none is durable without them", async t => {
+  const { ledger, store } = await openLedger(t)
+  const hold = await ledger.hold(callHold("a", 400))
+  const usage = { input: 10, output: Number.NaN, seconds: Number.POSITIVE_INFINITY, images: -1 }
+  t.same(await hold.settle(priced(150), { usage, source: "counted" }), { micros: 150, durable: true })
+  const [row] = await store.accounts.entries(alice, { after: 1, limit: 1 })
+  t.same(row?.detail?.usage, { input: 10 })
+})

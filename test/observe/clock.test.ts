@@ -73,6 +73,27 @@ t.test("promises settle between two alarms", async t => {
   t.same(ran, ["promise", "alarm"])
 })
 
+t.test("the wall's clock is set without any time passing: what lasts is not concerned", async t => {
+  const clock = testClock(1000)
+  const ran: [number, number][] = []
+  clock.after(20, () => void ran.push([clock.now(), clock.steady()]))
+  clock.set(-900)
+  t.same([clock.now(), clock.steady()], [100, 1000])
+  await clock.advance(20)
+  t.same(ran, [[120, 1020]])
+})
+
+t.test("the system's steady clock goes on, whatever the wall's says", async t => {
+  const real = Date.now
+  t.teardown(() => {
+    Date.now = real
+  })
+  const before = systemClock.steady()
+  Date.now = () => 5
+  t.equal(systemClock.now(), 5)
+  t.ok(systemClock.steady() >= before)
+})
+
 t.test("a cancelled alarm does not run", async t => {
   const clock = testClock(0)
   let ran = false

@@ -1,5 +1,7 @@
+import { once } from "node:events"
+import { type AddressInfo, connect, createServer } from "node:net"
 import t from "tap"
-import { testClock } from "../../core/observe/clock.ts"
+import { systemClock, testClock } from "../../core/observe/clock.ts"
 import { Deadlines } from "../../core/observe/deadlines.ts"
 import type { Clock } from "../../core/plugin.ts"
 
@@ -14,6 +16,7 @@ const counting = () => {
   let armed = 0
   const counted: Clock = {
     now: clock.now,
+    steady: clock.steady,
     after: (ms, run) => {
       armed += 1
       return clock.after(ms, run)
@@ -21,6 +24,26 @@ const counting = () => {
   }
   return { clock, counted, armed: () => armed }
 }
+
+t.test("what came during a long turn of ours is read before anybody is judged", async t => {
+  const server = createServer(socket => void socket.write("x")).listen(0, "127.0.0.1")
+  t.teardown(() => server.close())
+  await once(server, "listening")
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1")
+  t.teardown(() => socket.destroy())
+  await once(server, "connection")
+  const deadlines = new Deadlines(systemClock, 20)
+  t.teardown(() => deadlines.stop())
+  const one = item(systemClock.steady() + 60)
+  socket.once("data", () => {
+    one.deadline = Number.POSITIVE_INFINITY
+  })
+  deadlines.watch(one)
+  for (const from = performance.now(); performance.now() - from < 100; );
+  await once(socket, "data")
+  await new Promise(resolve => setImmediate(resolve))
+  t.same(one.expired, [])
+})
 
 t.test("an item expires once, at the first scan after its deadline and never before it", async t => {
   const clock = testClock(0)

@@ -4,7 +4,7 @@ import t from "tap"
 import { type Body, type Demand, type JsonSchema, type Model, price, type Route } from "../../core/index.ts"
 import { quoteFor } from "../../plugins/pricing.ts"
 import { cardFrom } from "../fixtures/catalog.ts"
-import { json, openProduct, productCatalog } from "../fixtures/product.ts"
+import { bearer, json, keys, openProduct, productCatalog } from "../fixtures/product.ts"
 
 const model: Model = {
   name: "some-model",
@@ -75,7 +75,7 @@ t.test("what is held for output is what was asked for, never above the model's m
   t.equal(output({ maxOutput: 9 }, 7), 7)
   t.equal(output({ maxOutput: 3, choices: 4 }), 12, "each answer has its own")
   t.equal(output({ maxOutput: 2.5, choices: 1.5 }), 6, "odd numbers are for the vendor to refuse")
-  t.equal(output({ maxOutput: -5, choices: 0 }), 0)
+  t.equal(output({ maxOutput: -5, choices: 0 }), 1 / 2000, "one micro, which an empty wallet has not")
 })
 
 t.test("only what writes an answer has output held", async t => {
@@ -90,7 +90,7 @@ t.test("held is the dearest row that may apply; the input and one token at the p
   t.match(quoteOf(card, "llm", 30), { micros: 3 * (10_000 + 20_000), least: 10_000 + 2_000 })
   const asked = { demand: { serviceTier: "priority" } }
   t.match(quoteOf(card, "llm", 30, asked), { micros: 3 * (10_000 + 20_000), least: 3 * (10_000 + 2_000) })
-  t.match(quoteOf(`{ ${perToken} }`, "llm", 0, { maxOutput: 0 }), { micros: 0, least: 0 }, "never more than is held")
+  t.match(quoteOf(`{ ${perToken} }`, "llm", 0, { maxOutput: 0 }), { micros: 1, least: 1 }, "never more than is held")
 })
 
 t.test("where the price is known before, all of it must be there", async t => {
@@ -134,6 +134,49 @@ t.test("where only the vendor will say what a call cost, one micro must be there
   }
   t.match(quoteOf(`{ ${costOnly}, requests: 2 per requests }`, "search", 0), { micros: 2_000_000, least: 2_000_000 })
   t.match(quoteOf("requests: 0 per requests", "search", 300), { micros: 0, least: 0 }, "what is free stays free")
+})
+
+t.test("where a call comes to nothing yet, one micro must be there, unless all is free", async t => {
+  const tokens = "input: 3000 per 1M tokens, output: 6000 per 1M tokens"
+  const free = "input: 0 per 1M tokens, output: 0 per 1M tokens"
+  for (const card of [
+    `{ ${tokens}, round: credit }`,
+    "web_search: 10 per requests",
+    `{ ${free}, image_output: 30000 per 1M tokens }`,
+    `{ ${free}, when: [{ if: { service_tier: priority }, cache_read: 1 per 1M tokens }] }`,
+  ])
+    t.match(quoteOf(card, "llm", 300), { micros: 1, least: 1 }, card)
+  t.match(quoteOf(`{ ${tokens}, when: [{ if: { prompt: "< 500" }, times: 0 }] }`, "llm", 300), { least: 1 })
+  for (const card of [`{ ${free} }`, `{ ${free}, round: credit, when: [{ if: { prompt: "> 5" }, times: 2 }] }`])
+    t.match(quoteOf(card, "llm", 300), { micros: 0, least: 0 }, card)
+})
+
+t.test("a wallet that is empty starts nothing whose price may round to more", async t => {
+  const rounded = { ...productCatalog.models.gpt, price: { input: "1000 per 1M tokens", round: "credit" } }
+  const product = await openProduct(t, { catalog: { models: { rounded } } })
+  const usage = { prompt_tokens: 100_000, completion_tokens: 1 }
+  const choices = [{ index: 0, message: { role: "assistant", content: "Hello" }, finish_reason: "stop" }]
+  product.vendor.answer = (_, response) => json(response, 200, { choices, usage })
+  const ask = (key: string) =>
+    product.call("/chat/completions/", { model: "rounded", messages: [{ role: "user", content: "hi" }] }, bearer(key))
+  t.equal((await ask(keys.poor)).status, 402)
+  t.equal((await ask(keys.alice)).headers.get("x-credits-charged"), "100")
+})
+
+t.test("choices without number hold all that there is, as so many would", async t => {
+  const product = await openProduct(t)
+  let held = 0
+  product.vendor.answer = async (_, response) => {
+    held = (await product.balance()).held
+    json(response, 400, { error: { message: "n is too large" } })
+  }
+  const messages = [{ role: "user", content: "hi" }]
+  for (const n of ["1000000", "1e308"]) {
+    const body = JSON.stringify({ model: "gpt", messages }).replace("}]", `}], "n": ${n}`)
+    t.equal((await product.call("/chat/completions/", body)).status, 400)
+    t.equal(held, 1_000_000_000, n)
+    held = 0
+  }
 })
 
 t.test("never more must be there than is held, and something wherever the vendor's cost is charged", async () => {

@@ -103,7 +103,7 @@ t.test(
     const tokens = { usage: { total_tokens: 12 } }
     // The model's name is a text of the body too.
     const estimated = (model: string) =>
-      Math.ceil(Buffer.byteLength([model, question.query, ...documents].join("")) / 3)
+      Math.ceil(Buffer.byteLength([model, ...documents, question.query.repeat(documents.length)].join("")) / 3)
     for (const reported of [units, {}]) {
       const [name, both] = ["cohere-by-token", "cohere-by-both"]
       t.same(await ask("cohere-by-document", reported), { charged: 0.06, usage: { total_tokens: 0 } })
@@ -120,6 +120,22 @@ t.test(
     )
   },
 )
+
+t.test("what is held covers the query once for each document: so vendors count it", async t => {
+  const endpoints = await openEndpoints(t, { ranker: modelOf("rerank", "voyage") })
+  const query = "which of these?".repeat(20)
+  let held = 0
+  endpoints.vendor.answer = async (_, response) => {
+    held = (await endpoints.balance()).held
+    const total_tokens = 50 * 75 + 50
+    json(response, 200, { data: [{ index: 0, relevance_score: 0.5 }], usage: { total_tokens } })
+  }
+  const ask = (count: number) =>
+    endpoints.call("/rerank/", { model: "ranker", query, documents: Array.from({ length: count }, () => "this one") })
+  t.match(await told(await ask(50)), { status: 200, charged: "3.8" })
+  t.equal(held, Math.ceil(("ranker".length + 50 * (query.length + "this one".length)) / 3) * 1_000)
+  t.match(await told(await ask(10_000)), { status: 402 })
+})
 
 t.test("an empty wallet ranks nothing, whatever the card counts", async t => {
   const price = { documents: "200 per documents" }

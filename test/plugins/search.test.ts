@@ -87,6 +87,22 @@ t.test("a stream that tells no cost costs a request; one that dies before its co
   t.equal(await endpoints.spent(), 10_000_000)
 })
 
+t.test("an answer that is free because the vendor told no cost, and no request is priced, raises an alarm", async t => {
+  const endpoints = await openEndpoints(t, {
+    "exa-search": { ...models["exa-search"]!, price: { vendor_cost: "1000 per dollar" } },
+  })
+  const missing = async (costDollars: unknown) => {
+    endpoints.vendor.answer = (_, response) => json(response, 200, { results: [], costDollars })
+    t.match(await told(await endpoints.call("/exa/search/", { query: "q" })), { status: 200, charged: "0" })
+    return /^tollgate_usage_missing_total\{vendor="exa",model="exa-search"\} (\d+)$/m.exec(
+      await endpoints.metrics(),
+    )?.[1]
+  }
+  t.equal(await missing({ total: 0 }), "0")
+  t.equal(await missing(undefined), "1")
+  t.equal(await missing({ total: 1e9 }), "2")
+})
+
 t.test("an empty wallet is refused where only the vendor will say what the call cost", async t => {
   const endpoints = await openEndpoints(t, {
     "exa-search": { ...models["exa-search"]!, price: { vendor_cost: "1000 per dollar" } },

@@ -53,10 +53,21 @@ local function sumsOf(sign, micros, text)
   return sums
 end
 
+-- A clock was set back, or that of another server goes slower: all hits with it, or the window would stay closed till then.
+local function setBack(window, byMs, span)
+  local times = redis.call("LRANGE", window, 0, -1)
+  redis.call("DEL", window)
+  for _, time in ipairs(times) do redis.call("RPUSH", window, whole(tonumber(time) - byMs)) end
+  redis.call("PEXPIRE", window, whole(span))
+end
+
 -- A list with the times of the last accepted hits. Answers allowed, remaining, retryAfterMs, resetMs.
 local function hit(window, at, limit, span)
   local last = tonumber(redis.call("LINDEX", window, -1) or at)
-  if last > at then at = last end
+  if last > at then
+    setBack(window, last - at, span)
+    last = at
+  end
   local oldest = redis.call("LINDEX", window, 0)
   while oldest and tonumber(oldest) + span <= at do
     redis.call("LPOP", window)

@@ -19,13 +19,13 @@ interface Remembered {
 export class RedisDirectory implements Directory {
   readonly #link: Link
   readonly #keys: Keys
-  readonly #now: () => number
+  readonly #steady: () => number
   readonly #remembered = new Map<string, Remembered>()
 
-  constructor(link: Link, keys: Keys, now: () => number) {
+  constructor(link: Link, keys: Keys, steady: () => number) {
     this.#link = link
     this.#keys = keys
-    this.#now = now
+    this.#steady = steady
   }
 
   async identify(digest: string): Promise<Identity | undefined> {
@@ -114,7 +114,7 @@ export class RedisDirectory implements Directory {
   }
 
   #recent(name: string): Promise<Organisation | undefined> {
-    const now = this.#now()
+    const now = this.#steady()
     const known = this.#remembered.get(name)
     if (known !== undefined && known.until > now) return known.organisation
     const organisation = this.organisation(name)

@@ -11,6 +11,7 @@ import { scripts } from "./scripts.ts"
 
 export interface SweeperOptions {
   readonly now: () => number
+  readonly steady: () => number
   readonly time: () => string
   readonly holdLifeMs: number
 }
@@ -18,12 +19,18 @@ export interface SweeperOptions {
 const lapsesPerScript = 100
 const membersAtOnce = 32
 
+/** The wall's clock may be set back, the steady one stands still while the machine sleeps: the first to end counts. */
+interface Announced {
+  readonly until: number
+  readonly steadyUntil: number
+}
+
 export class Sweeper {
   readonly #link: Link
   readonly #keys: Keys
   readonly #options: SweeperOptions
-  /** Until when this process need not announce a member again. */
-  readonly #announced = new Map<string, number>()
+  /** Until when this process need not announce a member again, by both its clocks. */
+  readonly #announced = new Map<string, Announced>()
 
   constructor(link: Link, keys: Keys, options: SweeperOptions) {
     this.#link = link
@@ -32,24 +39,29 @@ export class Sweeper {
   }
 
   knows(member: MemberRef): boolean {
-    return (this.#announced.get(memberKey(member)) ?? 0) > this.#options.now()
+    const announced = this.#announced.get(memberKey(member))
+    return announced !== undefined && this.#lasts(announced)
   }
 
   /** Good for one hold life here, for three in the set: holds made until then, and clocks that differ, are covered. */
   async announce(member: MemberRef): Promise<void> {
-    const { now, holdLifeMs } = this.#options
+    const { now, steady, holdLifeMs } = this.#options
+    const [at, steadyAt] = [now(), steady()]
     const key = memberKey(member)
-    const at = now()
     await this.#link.command("ZADD", this.#keys.sweepOf(member), "GT", at + 3 * holdLifeMs, key)
-    this.#announced.set(key, at + holdLifeMs)
+    this.#announced.set(key, { until: at + holdLifeMs, steadyUntil: steadyAt + holdLifeMs })
   }
 
   async sweep(): Promise<number> {
     const now = this.#options.now()
-    for (const [key, until] of this.#announced) if (until <= now) this.#announced.delete(key)
+    for (const [key, announced] of this.#announced) if (!this.#lasts(announced)) this.#announced.delete(key)
     let lapsed = 0
     for (let set = 0; set < sweepSets; set += 1) lapsed += await this.#sweepSet(this.#keys.sweep(set), now)
     return lapsed
+  }
+
+  #lasts({ until, steadyUntil }: Announced): boolean {
+    return until > this.#options.now() && steadyUntil > this.#options.steady()
   }
 
   async #sweepSet(set: string, now: number): Promise<number> {

@@ -1,8 +1,5 @@
 /** One deadline for many commands on one timer: all wait equally long, so the oldest is always the next to expire. */
 
-/** A timer that comes so late was held up by the process itself, and so was whoever waits: that time does not count. */
-const heldUpMs = 20
-
 /** One that waits; a link of the chain of all that do. */
 export abstract class Waiter {
   dueAt = 0
@@ -12,11 +9,21 @@ export abstract class Waiter {
   abstract expire(): void
 }
 
+/**
+ * A timer that comes later than this says that a turn of ours was long, or that the machine stood still: then what was
+ * answered is not read yet, or what was asked has not even left. Nobody is late before there was time for both, unless
+ * so many turns in a row were long.
+ */
+const longTurnMs = 5
+const graceMs = 50
+const gracesMax = 4
+
 export class Waiting {
   readonly #deadlineMs: number
   #oldest: Waiter | undefined
   #newest: Waiter | undefined
   #timer: NodeJS.Timeout | undefined
+  #graces = 0
 
   constructor(deadlineMs: number) {
     this.#deadlineMs = deadlineMs
@@ -48,12 +55,15 @@ export class Waiting {
   }
 
   #arm(ms: number): void {
-    const wakeAt = performance.now() + ms
-    this.#timer = setTimeout(() => {
-      const lateMs = performance.now() - wakeAt
-      if (lateMs < heldUpMs) this.#scan()
-      else this.#arm(Math.min(lateMs, this.#deadlineMs))
-    }, Math.ceil(ms))
+    const dueAt = performance.now() + ms
+    this.#timer = setTimeout(() => this.#wake(dueAt), Math.ceil(ms))
+  }
+
+  #wake(dueAt: number): void {
+    const isLong = performance.now() - dueAt >= longTurnMs
+    this.#graces = isLong && this.#graces < gracesMax ? this.#graces + 1 : 0
+    if (this.#graces > 0) this.#arm(graceMs)
+    else this.#scan()
   }
 
   #scan(): void {

@@ -21,13 +21,15 @@ import type { Groups } from "./groups.ts"
 import { Holds, type MemberHolds } from "./holds.ts"
 import { LedgerRows, type Page } from "./rows.ts"
 
+type SteadyOptions = StoreOptions & Required<Pick<StoreOptions, "steady">>
+
 /** The window that holds are counted in. */
 const reservations = "reservations"
 
 export class SqliteAccounts implements Accounts {
   readonly #groups: Groups
   readonly #windows: MemoryWindows
-  readonly #options: StoreOptions
+  readonly #options: SteadyOptions
   readonly #day: (at: number) => string
   readonly #holds = new Holds()
   readonly #book: Book
@@ -39,7 +41,7 @@ export class SqliteAccounts implements Accounts {
     groups: Groups,
     freshness: Freshness,
     windows: MemoryWindows,
-    options: StoreOptions,
+    options: SteadyOptions,
   ) {
     this.#groups = groups
     this.#windows = windows
@@ -68,12 +70,12 @@ export class SqliteAccounts implements Accounts {
       if (!allowed) return { state: "reservations_exceeded" }
     }
     const held = Math.min(micros, available)
-    holds.add({ id, micros: held, expiresAt: this.#options.now() + this.#options.holdLifeMs })
+    holds.add({ id, micros: held, expiresAt: this.#options.steady() + this.#options.holdLifeMs })
     return { state: "held", micros: held }
   }
 
   async renew(holds: readonly { readonly id: string; readonly member: MemberRef }[]): Promise<readonly string[]> {
-    const expiresAt = this.#options.now() + this.#options.holdLifeMs
+    const expiresAt = this.#options.steady() + this.#options.holdLifeMs
     const renewed: string[] = []
     for (const { id, member } of holds) {
       const hold = this.#holds.of(member).find(id)
@@ -95,7 +97,7 @@ export class SqliteAccounts implements Accounts {
 
   async sweep(): Promise<number> {
     this.#windows.sweep()
-    const overdue = this.#holds.sweep(this.#options.now())
+    const overdue = this.#holds.sweep(this.#options.steady())
     const lapsed = await Promise.all(overdue.map(({ id, member }) => this.#groups.write(() => this.#lapse(id, member))))
     return lapsed.filter(Boolean).length
   }
@@ -115,7 +117,7 @@ export class SqliteAccounts implements Accounts {
   }
 
   async holds(member: MemberRef) {
-    const now = this.#options.now()
+    const now = this.#options.steady()
     return [...this.#holds.of(member).open].map(({ id, micros, expiresAt }) => ({
       id,
       micros,
@@ -185,7 +187,7 @@ export class SqliteAccounts implements Accounts {
   #lapse(id: string, member: MemberRef): boolean {
     const holds = this.#holds.of(member)
     const hold = holds.find(id)
-    if (hold === undefined || hold.expiresAt > this.#options.now()) return false
+    if (hold === undefined || hold.expiresAt > this.#options.steady()) return false
     this.#end(id, holds)
     return this.#book.append(this.#book.account(member), plain("lapse", id, this.#options.now(), 0, null))
   }
