@@ -290,7 +290,14 @@ export class GatewayCall implements Call {
 
   /** Gives the body's bytes back to the budget. Nothing of the call runs after. */
   done(): void {
-    this.#bodyDone?.()
+    if (this.#bodyDone !== undefined) this.#bodyDone()
+    else if (this.#body !== undefined) this.#dropBody(this.#body)
+  }
+
+  /** A step that failed beside the wait for the body has left it: what comes later would be given back by nobody. */
+  #dropBody(body: Promise<unknown>): void {
+    void body.catch(() => {}).then(() => this.#bodyDone?.())
+    stopReceiving(this.request, new GatewayError("client_left", "The call is over."))
   }
 
   /** Throws when the client left or the call was stopped: nothing should be begun any more. */
