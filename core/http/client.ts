@@ -21,9 +21,7 @@ export class ClientSide {
   constructor(response: ServerResponse) {
     this.#response = response
     const leave = (): void => {
-      if (response.writableFinished || this.#gone) return
-      this.#gone = true
-      for (const listener of this.#onGone) listener()
+      if (!response.writableFinished) this.#leave()
     }
     response.on("close", leave)
     const { socket } = response.req
@@ -33,6 +31,12 @@ export class ClientSide {
       response.once("close", () => socket.off("close", leave))
     }
     response.on("error", () => {}) // a reset shows as close; without a listener it would end the process
+  }
+
+  #leave(): void {
+    if (this.#gone) return
+    this.#gone = true
+    for (const listener of this.#onGone) listener()
   }
 
   get gone(): boolean {
@@ -102,7 +106,11 @@ export class ClientSide {
     if (chunk !== undefined) this.bytesOut += typeof chunk === "string" ? Buffer.byteLength(chunk) : chunk.length
     return new Promise(resolve => {
       this.#onGone.push(resolve)
-      const done = (): void => resolve()
+      const done = (): void => {
+        // Node calls an answer finished whose connection was closed under its last bytes.
+        if (this.#response.req.socket.destroyed) this.#leave()
+        resolve()
+      }
       // As a latin1 string the same bytes share one write with the head; as a buffer they would be a second one.
       if (Buffer.isBuffer(chunk) && chunk.length <= oneWriteMax)
         this.#response.end(chunk.toString("latin1"), "latin1", done)

@@ -205,3 +205,20 @@ t.test("a client that closes its sending side has left, as far as node is told, 
   gate.resolve()
   t.equal(await relay.spent(), goodMicros)
 })
+
+for (const end of ["destroy", "resetAndDestroy"] as const) {
+  t.test(`a client that leaves within the last bytes of its answer (${end}) has left, and pays it`, async t => {
+    const body = wires.chat.whole.replace("世界", "x".repeat(20_000_000))
+    const relay = await openRelay(t, ({ send }) => send(headOf({ body }) + body))
+    const client = await call(t, relay, wires.chat, false)
+    client.socket.pause()
+    await until(async () => (await relay.balance()).spent > 0)
+    t.equal(sample(await relay.metrics(), "tollgate_requests_in_flight"), 1)
+    client.socket[end]()
+    t.equal(await relay.spent(), goodMicros)
+    t.match(
+      relay.lines.filter(({ msg }) => msg === "call"),
+      [{ status: 200, outcome: "abandoned", micros: goodMicros }],
+    )
+  })
+}
