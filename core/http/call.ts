@@ -89,7 +89,7 @@ export class GatewayCall implements Call {
     this.compiled = compiled
     this.params = params
     this.request = request
-    this.client = new ClientSide(response)
+    this.client = new ClientSide(response, context.now)
     this.startedAt = context.now()
     this.id = callId(this.startedAt)
     this.#target = request.url as string
@@ -223,7 +223,10 @@ export class GatewayCall implements Call {
     for (const name of names) fields.push(name, headers[name] as string)
     fields.push("content-length", String(bytes.length))
     this.client.head(status, fields)
+    const since = this.stepSince
+    this.stepSince = Number.POSITIVE_INFINITY // a client that reads slowly is no step that hangs
     await this.client.end(bytes)
+    if (since !== Number.POSITIVE_INFINITY) this.stepSince = this.#context.now()
     return makeOutcome({
       end: this.client.gone ? "abandoned" : "delivered",
       status,

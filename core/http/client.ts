@@ -7,9 +7,12 @@ import { askForBody } from "./refuse.ts"
 
 /** Above this the copy would cost more than the second write. */
 const oneWriteMax = 16 * 1024
+/** Within this a client has to take the last bytes, as the longest stream has to end within it. */
+const takingMs = 3_600_000
 
 export class ClientSide {
   readonly #response: ServerResponse
+  readonly #now: () => number
   #onGone: (() => void)[] = []
   #onDrain: (() => void) | undefined
   #gone = false
@@ -17,9 +20,12 @@ export class ClientSide {
   #framing = false
   #full = false
   bytesOut = 0
+  /** Until when a client that has everything to come has to take it; a client that reads no more would keep its call for ever. */
+  takenBy = Number.POSITIVE_INFINITY
 
-  constructor(response: ServerResponse) {
+  constructor(response: ServerResponse, now: () => number) {
     this.#response = response
+    this.#now = now
     const leave = (): void => {
       if (!response.writableFinished) this.#leave()
     }
@@ -103,6 +109,7 @@ export class ClientSide {
   /** Resolves when the last byte is handed over, or the client is gone. */
   end(chunk?: Buffer | string): Promise<void> {
     if (this.#gone) return Promise.resolve()
+    this.takenBy = this.#now() + takingMs
     if (chunk !== undefined) this.bytesOut += typeof chunk === "string" ? Buffer.byteLength(chunk) : chunk.length
     return new Promise(resolve => {
       this.#onGone.push(resolve)

@@ -68,12 +68,25 @@ export class Serving implements WheelItem {
     )
   }
 
-  /** For the wheel: when the step that is at work has used up its own time. */
+  /** For the wheel: when the step that is at work has used up its own time, or the client the time for its last bytes. */
   get deadline(): number {
-    return this.#call.stepSince + this.#parts.stepMs()
+    return Math.min(this.#call.stepSince + this.#parts.stepMs(), this.#call.client.takenBy)
   }
 
-  expire(): void {
+  expire(now: number): void {
+    if (now >= this.#call.client.takenBy) this.#dropClient()
+    else this.#stopStep()
+  }
+
+  /** The call ends as one whose client left. */
+  #dropClient(): void {
+    const { client } = this.#call
+    client.takenBy = Number.POSITIVE_INFINITY
+    this.#parts.wheel.watch(this) // for the steps that hear of it
+    client.cut()
+  }
+
+  #stopStep(): void {
     const { step, route, giveUp } = this.#call
     const cause = `plugin ${step} hangs on ${route.path}`
     const error = new GatewayError("plugin_failed", "Internal error", { cause, plugin: step })
