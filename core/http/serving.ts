@@ -115,10 +115,15 @@ export class Serving implements WheelItem {
       call.stopped ??= asGatewayError(error) // a step that hung and goes on later must not begin anything
       this.#answer(error)
     }
-    call.done()
     this.#parts.onOver(call)
-    if (call.later === undefined) this.#leave()
-    else void call.later.then(this.#leave) // the plugins that wait for its bill are needed until it came
+    if (call.later === undefined) this.#settled()
+    else void call.later.then(() => this.#settled())
+  }
+
+  /** Until its bill came the plugins that wait for it are needed, and the vendor's request keeps the body in memory. */
+  #settled(): void {
+    this.#call.done()
+    this.#leave()
   }
 
   /** Also of a hold that a step took after its call was over. */
