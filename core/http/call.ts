@@ -90,7 +90,7 @@ export class GatewayCall implements Call {
     this.compiled = compiled
     this.params = params
     this.request = request
-    this.client = new ClientSide(response)
+    this.client = new ClientSide(response, context.now)
     this.startedAt = context.now()
     this.id = callId(this.startedAt)
     this.#target = request.url as string
@@ -224,7 +224,10 @@ export class GatewayCall implements Call {
     for (const name of names) fields.push(name, headers[name] as string)
     fields.push("content-length", String(bytes.length))
     this.client.head(status, fields)
+    const since = this.stepSince
+    this.stepSince = Number.POSITIVE_INFINITY // a client that reads slowly is no step that hangs
     await this.client.end(bytes)
+    if (since !== Number.POSITIVE_INFINITY) this.stepSince = this.#context.now()
     return makeOutcome({
       end: this.client.gone ? "abandoned" : "delivered",
       status,
@@ -291,7 +294,14 @@ export class GatewayCall implements Call {
 
   /** Gives the body's bytes back to the budget. Nothing of the call runs after. */
   done(): void {
-    this.#bodyDone?.()
+    if (this.#bodyDone !== undefined) this.#bodyDone()
+    else if (this.#body !== undefined) this.#dropBody(this.#body)
+  }
+
+  /** A step that failed beside the wait for the body has left it: what comes later would be given back by nobody. */
+  #dropBody(body: Promise<unknown>): void {
+    void body.catch(() => {}).then(() => this.#bodyDone?.())
+    stopReceiving(this.request, new GatewayError("client_left", "The call is over."))
   }
 
   /** Throws when the client left or the call was stopped: nothing should be begun any more. */

@@ -7,9 +7,12 @@ import { askForBody } from "./refuse.ts"
 
 /** Above this the copy would cost more than the second write. */
 const oneWriteMax = 16 * 1024
+/** Within this a client has to take the last bytes, as the longest stream has to end within it. */
+const takingMs = 3_600_000
 
 export class ClientSide {
   readonly #response: ServerResponse
+  readonly #now: () => number
   #onGone: (() => void)[] = []
   #onDrain: (() => void) | undefined
   #gone = false
@@ -17,13 +20,14 @@ export class ClientSide {
   #framing = false
   #full = false
   bytesOut = 0
+  /** Until when a client that has everything to come has to take it; a client that reads no more would keep its call for ever. */
+  takenBy = Number.POSITIVE_INFINITY
 
-  constructor(response: ServerResponse) {
+  constructor(response: ServerResponse, now: () => number) {
     this.#response = response
+    this.#now = now
     const leave = (): void => {
-      if (response.writableFinished || this.#gone) return
-      this.#gone = true
-      for (const listener of this.#onGone) listener()
+      if (!response.writableFinished) this.#leave()
     }
     response.on("close", leave)
     const { socket } = response.req
@@ -33,6 +37,12 @@ export class ClientSide {
       response.once("close", () => socket.off("close", leave))
     }
     response.on("error", () => {}) // a reset shows as close; without a listener it would end the process
+  }
+
+  #leave(): void {
+    if (this.#gone) return
+    this.#gone = true
+    for (const listener of this.#onGone) listener()
   }
 
   get gone(): boolean {
@@ -99,10 +109,15 @@ export class ClientSide {
   /** Resolves when the last byte is handed over, or the client is gone. */
   end(chunk?: Buffer | string): Promise<void> {
     if (this.#gone) return Promise.resolve()
+    this.takenBy = this.#now() + takingMs
     if (chunk !== undefined) this.bytesOut += typeof chunk === "string" ? Buffer.byteLength(chunk) : chunk.length
     return new Promise(resolve => {
       this.#onGone.push(resolve)
-      const done = (): void => resolve()
+      const done = (): void => {
+        // Node calls an answer finished whose connection was closed under its last bytes.
+        if (this.#response.req.socket.destroyed) this.#leave()
+        resolve()
+      }
       // As a latin1 string the same bytes share one write with the head; as a buffer they would be a second one.
       if (Buffer.isBuffer(chunk) && chunk.length <= oneWriteMax)
         this.#response.end(chunk.toString("latin1"), "latin1", done)

@@ -28,7 +28,6 @@ export const outgoing = async (
   if (draft.verb === "relay") filter.toVendor(call.headers, fields)
   else filter.own(call.headers, fields)
   pushFields(fields, draft.headers)
-  if (body.length > 1) fields.push("content-length", String(body.reduce((sum, part) => sum + part.length, 0)))
   if (secret.reveal() !== "") pushFields(fields, adapter.authorise(secret, vendor))
   return {
     vendor,

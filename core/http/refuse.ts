@@ -125,6 +125,17 @@ const readOff = (request: IncomingMessage, done: () => void): void => {
 }
 
 /**
+ * Ends a bare socket whose last byte is handed over: its client has a time to read it and to end its own side. Node
+ * looks after no such socket, and a stop waits for each.
+ */
+export const endSocket = (socket: Duplex): void => {
+  const timer = setTimeout(() => socket.destroy(), linger.ms)
+  socket.once("close", () => clearTimeout(timer))
+  socket.end()
+  socket.resume() // what still comes is dropped; unread, it would turn the end into a reset
+}
+
+/**
  * An answer on a bare socket.
  * @returns whether it is one to bytes that no call tells of: a connection that is opened for later, and is late, said none
  */

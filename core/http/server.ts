@@ -19,6 +19,7 @@ import { plain } from "./plain.ts"
 import {
   answersFirst,
   comesTooLate,
+  endSocket,
   endsConnection,
   expectsContinue,
   lastUploads,
@@ -219,7 +220,7 @@ const responseOn = (socket: Duplex, request: IncomingMessage): ServerResponse =>
   const response = new ServerResponse(request)
   response.shouldKeepAlive = false
   response.assignSocket(socket as Socket)
-  response.once("finish", () => socket.end())
+  response.once("finish", () => endSocket(socket))
   return response
 }
 

@@ -68,12 +68,25 @@ export class Serving implements WheelItem {
     )
   }
 
-  /** For the wheel: when the step that is at work has used up its own time. */
+  /** For the wheel: when the step that is at work has used up its own time, or the client the time for its last bytes. */
   get deadline(): number {
-    return this.#call.stepSince + this.#parts.stepMs()
+    return Math.min(this.#call.stepSince + this.#parts.stepMs(), this.#call.client.takenBy)
   }
 
-  expire(): void {
+  expire(now: number): void {
+    if (now >= this.#call.client.takenBy) this.#dropClient()
+    else this.#stopStep()
+  }
+
+  /** The call ends as one whose client left. */
+  #dropClient(): void {
+    const { client } = this.#call
+    client.takenBy = Number.POSITIVE_INFINITY
+    this.#parts.wheel.watch(this) // for the steps that hear of it
+    client.cut()
+  }
+
+  #stopStep(): void {
     const { step, route, giveUp } = this.#call
     const cause = `plugin ${step} hangs on ${route.path}`
     const error = new GatewayError("plugin_failed", "Internal error", { cause, plugin: step })
@@ -102,10 +115,15 @@ export class Serving implements WheelItem {
       call.stopped ??= asGatewayError(error) // a step that hung and goes on later must not begin anything
       this.#answer(error)
     }
-    call.done()
     this.#parts.onOver(call)
-    if (call.later === undefined) this.#leave()
-    else void call.later.then(this.#leave) // the plugins that wait for its bill are needed until it came
+    if (call.later === undefined) this.#settled()
+    else void call.later.then(() => this.#settled())
+  }
+
+  /** Until its bill came the plugins that wait for it are needed, and the vendor's request keeps the body in memory. */
+  #settled(): void {
+    this.#call.done()
+    this.#leave()
   }
 
   /** Also of a hold that a step took after its call was over. */

@@ -9,6 +9,7 @@ import type { ExchangeContext, VendorTable } from "./exchange.ts"
 import { pushFields } from "./fields.ts"
 import { makeOutcome } from "./outcome.ts"
 import { openTunnel } from "./upgrade.ts"
+import { UpstreamError } from "./upstream.ts"
 
 /** @param path below the vendor's origin, query not included */
 export const runTunnel = async (
@@ -20,6 +21,7 @@ export const runTunnel = async (
 ): Promise<Outcome> => {
   const { upgraded } = call
   if (upgraded === undefined) throw new GatewayError("upgrade_required", "This path takes WebSocket requests only.")
+  call.assertWanted()
   const vendor = table.vendor(target.vendor)
   const secret = claimed(call, target, vendor, context.breaker)
   const report = (verdict: Verdict): void => context.breaker.report(vendor, secret, target.model, verdict)
@@ -42,8 +44,9 @@ export const runTunnel = async (
       return own
     },
     connectMs: vendor.timeouts.connectMs + vendor.timeouts.firstByteMs,
+    stop: call.stop,
   }).catch(error => {
-    report("unreachable")
+    report(error instanceof UpstreamError ? "unreachable" : "unknown") // a client that leaves is no fault of the vendor
     call.attempts = [attempt(0)]
     throw error
   })
@@ -56,9 +59,7 @@ export const runTunnel = async (
   }
   report("ok")
   const billed = await call.bill({ usage: { requests: 1 }, outputBytes: 0 }, "delivered", target)
-  call.onStop = () => opened.close()
   await opened.closed
-  call.onStop = undefined
   return ended(call, target, connected, billed)
 }
 

@@ -4,6 +4,8 @@ import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from "node:h
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { createProxyServer } from "http-proxy-3"
+import { GatewayError } from "../errors.ts"
+import { endSocket } from "./refuse.ts"
 import { UpstreamError } from "./upstream.ts"
 
 export interface TunnelOptions {
@@ -20,12 +22,14 @@ export interface TunnelOptions {
   /** The vendor's fields that the client may see beside the handshake. */
   readonly toClient: (fields: IncomingHttpHeaders) => readonly string[]
   readonly connectMs: number
+  /** Ends the handshake, or what came of it, for the error that is its reason. */
+  readonly stop: AbortSignal
 }
 
 /** What became of the handshake. */
 export type Opened =
   /** `closed` resolves when the client's side is over. */
-  | { readonly state: "open"; readonly closed: Promise<void>; close(): void }
+  | { readonly state: "open"; readonly closed: Promise<void> }
   /** The vendor answered with plain HTTP. */
   | { readonly state: "refused"; readonly status: number }
 
@@ -45,48 +49,92 @@ const handshakeAnswer = [
   "sec-websocket-extensions",
 ]
 
-/** @throws UpstreamError when the vendor cannot be reached, or breaks off before the handshake is over */
-export const openTunnel = (options: TunnelOptions): Promise<Opened> =>
-  new Promise((resolve, reject) => {
-    const { socket, request, head } = options
+/**
+ * @throws UpstreamError when the vendor cannot be reached, or breaks off before the handshake is over; GatewayError
+ *   `client_left` (499) when the client does, and the reason of a stop
+ */
+export const openTunnel = (options: TunnelOptions): Promise<Opened> => new Tunnel(options).opened
+
+/** From the handshake to the end of both sides: whichever ends first takes the other with it. */
+class Tunnel {
+  readonly #options: TunnelOptions
+  readonly #side: ClientSocket
+  readonly #opened = Promise.withResolvers<Opened>()
+  /** The handshake's request, then its socket. */
+  #vendor: ClientRequest | Duplex | undefined
+
+  get opened(): Promise<Opened> {
+    return this.#opened.promise
+  }
+
+  constructor(options: TunnelOptions) {
+    const { socket, stop } = options
+    this.#options = options
+    this.#side = new ClientSocket(socket)
+    // A half of a WebSocket is none: a client that closes its sending side has left.
+    for (const event of ["end", "error", "close"]) socket.once(event, () => this.#over(clientLeft()))
+    stop.addEventListener("abort", () => this.#over(stop.reason))
+    if (socket.readableEnded)
+      this.#over(clientLeft()) // while the guards were asked
+    else this.#begin()
+  }
+
+  #begin(): void {
+    const { request, head } = this.#options
     const proxy = createProxyServer({})
-    const side = new ClientSocket(socket)
-    const closed = new Promise<void>(done => socket.once("close", () => done()))
-    proxy.once("proxyReqWs", (outgoing: ClientRequest) => {
-      const timer = setTimeout(() => outgoing.destroy(new Error("no handshake in time")), options.connectMs)
-      outgoing.once("close", () => clearTimeout(timer))
-      // Before the library's own listeners: they would hand on the vendor's fields, and its refusal, as they are.
-      outgoing.prependListener("upgrade", (answer: IncomingMessage) => {
-        clearTimeout(timer)
-        side.phase = "open"
-        answer.headers = answerFields(answer.headers, options)
-      })
-      outgoing.prependListener("response", (answer: IncomingMessage) => {
-        side.phase = "refused"
-        resolve({ state: "refused", status: answer.statusCode ?? 502 })
-      })
-    })
-    proxy.once("open", (upstream: Duplex) => {
-      const close = (): void => {
-        upstream.destroy()
-        socket.destroy()
-      }
-      upstream.on("error", close)
-      // Either side of a WebSocket ends both: one that keeps its half open would keep the socket.
-      for (const event of ["end", "close"]) socket.once(event, close)
-      resolve({ state: "open", closed, close })
-    })
-    const failed = (cause: unknown): void =>
-      reject(
-        new UpstreamError("upstream_unreachable", "The model's vendor could not be reached.", {
-          received: false,
-          cause,
-        }),
-      )
+    proxy.once("proxyReqWs", (outgoing: ClientRequest) => this.#shakeHands(outgoing))
+    proxy.once("open", (vendor: Duplex) => this.#open(vendor))
+    const failed = (cause: unknown): void => this.#opened.reject(unreachable(cause))
     proxy.on("error", failed)
-    proxy.ws(requestFor(options), side.face, head, targetOf(options), failed)
+    proxy.ws(requestFor(this.#options), this.#side.face, head, targetOf(this.#options), failed)
     request.socket.setTimeout(0)
-  })
+  }
+
+  #shakeHands(outgoing: ClientRequest): void {
+    this.#vendor = outgoing
+    const timer = setTimeout(() => outgoing.destroy(new Error("no handshake in time")), this.#options.connectMs)
+    outgoing.once("close", () => clearTimeout(timer))
+    // Before the library's own listeners: they would hand on the vendor's fields, and its refusal, as they are.
+    outgoing.prependListener("upgrade", (answer: IncomingMessage) => {
+      clearTimeout(timer)
+      this.#side.phase = "open"
+      answer.headers = answerFields(answer.headers, this.#options)
+    })
+    outgoing.prependListener("response", (answer: IncomingMessage) => {
+      this.#side.phase = "refused"
+      this.#opened.resolve({ state: "refused", status: answer.statusCode ?? 502 })
+      outgoing.destroy() // nobody reads its body, which may have no end
+    })
+  }
+
+  #open(vendor: Duplex): void {
+    const { socket } = this.#options
+    this.#vendor = vendor
+    const closed = new Promise<void>(done => socket.once("close", () => done()))
+    vendor.on("error", () => this.#close())
+    socket.once("finish", () => endSocket(socket)) // the vendor ended, and all that it said is handed over
+    this.#opened.resolve({ state: "open", closed })
+  }
+
+  /** The client left, or the call was stopped. What a refusal still says to the client it says by itself. */
+  #over(error: GatewayError): void {
+    const { phase } = this.#side
+    if (phase === "refused") return
+    this.#opened.reject(error)
+    if (phase === "open" || error.code === "client_left") this.#close()
+    else this.#vendor?.destroy()
+  }
+
+  #close(): void {
+    this.#vendor?.destroy()
+    this.#options.socket.destroy()
+  }
+}
+
+const clientLeft = (): GatewayError => new GatewayError("client_left", "The client left.")
+
+const unreachable = (cause: unknown): UpstreamError =>
+  new UpstreamError("upstream_unreachable", "The model's vendor could not be reached.", { received: false, cause })
 
 /**
  * The client's socket as the library sees it: while the handshake is not over the library must neither end it nor write

@@ -1,6 +1,6 @@
 /** The vendor's side of a call: one pool per origin and credential, absolute deadlines, no redirect, nothing reused after a fault. */
 
-import { Readable } from "node:stream"
+import type { Readable } from "node:stream"
 import type { Dispatcher } from "undici"
 // Not the index: it also loads fetch, WebSockets and test doubles, 13 MB and 40 ms that nothing here uses.
 import Pool from "undici/lib/dispatcher/pool.js"
@@ -142,17 +142,9 @@ class InFlight implements UpstreamCall, Dispatcher.DispatchHandler {
   }
 
   start(pool: Pool): UpstreamCall {
-    const { method, path, fields, body, vendor } = this.#request
+    const { method, path, vendor } = this.#request
     const prefix = pathPrefix(vendor.origin)
-    pool.dispatch(
-      {
-        method,
-        path: prefix + path,
-        headers: fields as string[],
-        body: bodyOf(body),
-      },
-      this,
-    )
+    pool.dispatch({ method, path: prefix + path, ...contentOf(this.#request) }, this)
     return this
   }
 
@@ -233,14 +225,22 @@ class InFlight implements UpstreamCall, Dispatcher.DispatchHandler {
   }
 }
 
-/** A spliced body up to this is copied into one buffer: a stream of its parts costs far more. */
-const copiedBytesMax = 256 * 1024
+/** A body up to this is one buffer: its parts one by one cost far more, and the system takes so much at once. */
+const oneBufferMax = 256 * 1024
 
-const bodyOf = (parts: readonly Buffer[]): Buffer | Readable | null => {
-  if (parts.length <= 1) return parts[0] ?? null
-  const bytes = parts.reduce((sum, part) => sum + part.length, 0)
-  return bytes <= copiedBytesMax ? Buffer.concat(parts, bytes) : Readable.from(parts, { objectMode: false })
+/**
+ * undici takes a buffer for sent when it was handed over, and a readable when it was read, so that a vendor that answers
+ * before it read all would leave a connection whose next request waits behind the rest. Of an iterable it waits until the
+ * socket took all, and closes a connection whose answer came before.
+ */
+const contentOf = ({ fields, body }: UpstreamRequest): Pick<Dispatcher.DispatchOptions, "headers" | "body"> => {
+  const bytes = body.reduce((sum, part) => sum + part.length, 0)
+  if (bytes > oneBufferMax) return { headers: [...fields, "content-length", String(bytes)], body: asContent(body) }
+  return { headers: fields as string[], body: body.length <= 1 ? (body[0] ?? null) : Buffer.concat(body, bytes) }
 }
+
+/** undici's pages name iterables, its types do not. */
+const asContent = (parts: Iterable<Buffer>) => parts as unknown as Readable
 
 const prefixes = new Map<string, string>()
 

@@ -26,6 +26,21 @@ t.test("bytes behind an announced length reach nobody, and their connection is n
   t.equal(relay.vendor.connections.accepted, 2)
 })
 
+for (const wire of [wires.messages, wires.chat]) {
+  t.test(`${wire.name}: behind an answer that came before the body was read no other request waits`, async t => {
+    const early: Handler = async ({ request, send, socket }) => {
+      if (request.connection > 1) return
+      socket.pause() // for ever
+      await send(`${headOf({ status: 413, body: "{}" })}{}`)
+    }
+    const relay = await openRelay(t, answering({ body: wire.whole }), { vendor: { early } })
+    const large = { ...wire.request(false), metadata: { note: "x".repeat(20_000_000) } }
+    t.equal((await ask(relay.url + wire.path(false), large)).status, wire.relayed ? 413 : 400)
+    t.equal((await ask(relay.url + wire.path(false), wire.request(false))).status, 200)
+    t.equal(relay.vendor.connections.accepted, 2)
+  })
+}
+
 t.test("an error without end is no more than its beginning", async t => {
   const endless: Handler = async ({ send, socket }) => {
     await send(headOf({ status: 400, headers: { "transfer-encoding": "chunked" } }))

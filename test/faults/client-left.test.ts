@@ -111,6 +111,32 @@ t.test("an upload that is broken off reaches no vendor and costs nothing", async
   t.equal(sample(await relay.metrics(), "tollgate_body_bytes_in_flight"), 0)
 })
 
+t.test("the body of a call whose vendor is read on takes its memory until then", async t => {
+  const gate = Promise.withResolvers<void>()
+  const handler: Handler = async ({ send }) => {
+    await gate.promise
+    await send(headOf({ body: wires.chat.whole }) + wires.chat.whole)
+  }
+  const relay = await openRelay(t, handler, { gateway: { limits: { bodies_in_memory: "4MB" } } })
+  const memory = async (): Promise<number> => sample(await relay.metrics(), "tollgate_body_bytes_in_flight")
+  const upload = async (): Promise<RawClient> => {
+    const client = await rawClient(t, relay.url)
+    const body = JSON.stringify({ ...wires.chat.request(false), metadata: { note: "x".repeat(3_000_000) } })
+    client.write(postHead("/v1/gateway/chat/completions/", [`content-length: ${body.length}`]) + body)
+    return client
+  }
+  const client = await upload()
+  await relay.vendor.next()
+  client.socket.destroy()
+  await until(async () => sample(await relay.metrics(), "tollgate_requests_in_flight") === 0)
+  t.ok((await memory()) > 3_000_000)
+  await (await upload()).until("503 ")
+  gate.resolve()
+  t.equal(await relay.spent(), goodMicros)
+  t.equal(await memory(), 0)
+  await (await upload()).until("200 ")
+})
+
 const drainLimits: readonly (readonly [
   name: string,
   options: RelayOptions,
@@ -252,3 +278,20 @@ t.test("a client that closes its sending side has left, as far as node is told, 
   gate.resolve()
   t.equal(await relay.spent(), goodMicros)
 })
+
+for (const end of ["destroy", "resetAndDestroy"] as const) {
+  t.test(`a client that leaves within the last bytes of its answer (${end}) has left, and pays it`, async t => {
+    const body = wires.chat.whole.replace("世界", "x".repeat(20_000_000))
+    const relay = await openRelay(t, ({ send }) => send(headOf({ body }) + body))
+    const client = await call(t, relay, wires.chat, false)
+    client.socket.pause()
+    await until(async () => (await relay.balance()).spent > 0)
+    t.equal(sample(await relay.metrics(), "tollgate_requests_in_flight"), 1)
+    client.socket[end]()
+    t.equal(await relay.spent(), goodMicros)
+    t.match(
+      relay.lines.filter(({ msg }) => msg === "call"),
+      [{ status: 200, outcome: "abandoned", micros: goodMicros }],
+    )
+  })
+}

@@ -3,7 +3,7 @@ import t from "tap"
 import type { AnyPlugin } from "../../core/loader.ts"
 import type { Call, Outcome, Watcher } from "../../core/plugin.ts"
 import { testClock } from "../../core/testing.ts"
-import { ask, postHead, rawClient } from "../fixtures/client.ts"
+import { ask, postHead, type RawClient, rawClient } from "../fixtures/client.ts"
 import { until } from "../fixtures/until.ts"
 import { answering, type Handler, streaming } from "../fixtures/vendor.ts"
 import { goodMicros, openRelay, sample, wires } from "../fixtures/wires.ts"
@@ -210,3 +210,34 @@ t.test("steps that hang one around the other, before or after next(), end the ca
   t.equal((await hanging).status, 500)
   t.same(samplesOf(await relay.metrics(), "tollgate_plugin_errors_total").length, 1)
 })
+
+for (const [name, finish] of [
+  ["comes whole", (client: RawClient) => client.write("x".repeat(1_000_000))],
+  ["breaks off", (client: RawClient) => client.socket.resetAndDestroy()],
+] as const) {
+  t.test(`a body that a failed call no longer waits for takes no memory, and ${name} without harm`, async t => {
+    const failing = Promise.withResolvers<never>()
+    const checking: AnyPlugin = {
+      name: "checking",
+      api: 1,
+      setup: host =>
+        host.route({
+          ...{ method: "POST", path: "/checked/", access: "public", dialect: "plain", model: "none" },
+          ...{ charge: "none", limit: "none" },
+          handle: call => Promise.all([call.body(), failing.promise]).then(() => call.reply(200, "")),
+        }),
+    }
+    const relay = await openRelay(t, undefined, { plugins: [checking] })
+    const memory = async (): Promise<number> => sample(await relay.metrics(), "tollgate_body_bytes_in_flight")
+    const client = await rawClient(t, relay.url)
+    client.write(postHead("/v1/gateway/checked/", ["content-length: 2000000"]) + "x".repeat(1_000_000))
+    await until(async () => (await memory()) >= 1_000_000)
+    failing.reject(new Error("boom canary"))
+    await client.until("500 ")
+    t.equal(await memory(), 0)
+    finish(client)
+    client.socket.end()
+    await client.closed
+    t.equal(await memory(), 0)
+  })
+}

@@ -1,0 +1,128 @@
+/** WebSockets that come to nothing: whoever leaves, refuses or keeps its half, both sides end, and only an open one is paid. */
+import t, { type Test } from "tap"
+import { type TestGateway, testGateway, testKey } from "../../core/testing.ts"
+import { type RawClient, rawClient } from "../fixtures/client.ts"
+import { until } from "../fixtures/until.ts"
+import { chunked, type FakeVendor, fakeVendor, type Handler } from "../fixtures/vendor.ts"
+import { sample } from "../fixtures/wires.ts"
+
+const handshake = (fields: readonly string[]): string =>
+  [
+    "GET /v1/gateway/tools/x/live HTTP/1.1",
+    "host: gateway",
+    "user-agent: raw",
+    "connection: Upgrade",
+    "upgrade: websocket",
+    "sec-websocket-version: 13",
+    "sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==",
+    ...fields,
+    "",
+    "",
+  ].join("\r\n")
+
+const accept =
+  "HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: Upgrade\r\nsec-websocket-accept: x\r\n\r\n"
+
+interface Site extends TestGateway {
+  readonly vendor: FakeVendor
+  /** A client that asks for a WebSocket. */
+  ask(fields?: readonly string[]): Promise<RawClient>
+  /** Resolves when no call is left; how the calls ended, and what they cost together. */
+  over(): Promise<{ readonly ends: readonly unknown[]; readonly spent: number; readonly held: number }>
+}
+
+const open = async (t: Test, handler: Handler): Promise<Site> => {
+  const vendor = await fakeVendor(t, handler)
+  const gateway = await testGateway({
+    env: { K: "vendor-secret" },
+    catalog: { models: {} },
+    gateway: {
+      sandbox: false,
+      shutdown: "20ms",
+      vendors: { tools: { adapter: "http", origin: vendor.origin, secrets: [{ env: "K" }] } },
+      plugins: [
+        "metrics",
+        "access-log",
+        "auth",
+        "model",
+        "pricing",
+        { proxy: { path: "/tools/x/", vendor: "tools", price: 2 } },
+      ],
+    },
+  })
+  t.teardown(() => gateway.close())
+  return Object.assign(gateway, {
+    vendor,
+    async ask(fields = [`authorization: Bearer ${testKey}`]) {
+      const client = await rawClient(t, gateway.url)
+      client.write(handshake(fields))
+      return client
+    },
+    async over() {
+      await until(async () => sample(await gateway.metrics(), "tollgate_requests_in_flight") === 0)
+      const { spent, held } = await gateway.balance()
+      const calls = gateway.lines.filter(({ msg }) => msg === "call")
+      return { ends: calls.map(({ status, code, outcome }) => code ?? `${outcome} ${status}`), spent, held }
+    },
+  })
+}
+
+const leaving: Readonly<Record<string, (client: RawClient) => void>> = {
+  "resets its connection": ({ socket }) => void socket.resetAndDestroy(),
+  "closes its sending side": ({ socket }) => void socket.end(),
+}
+
+for (const [name, leave] of Object.entries(leaving)) {
+  t.test(`a client that ${name} before the vendor took its WebSocket: no fault of the vendor's, and free`, async t => {
+    const gate = Promise.withResolvers<void>()
+    const site = await open(t, ({ send }) => gate.promise.then(() => send(accept)))
+    for (let left = 1; left <= 10; left += 1) {
+      const client = await site.ask()
+      await site.vendor.next()
+      leave(client)
+      await until(() => site.vendor.connections.open === 0)
+    }
+    t.same(await site.over(), { ends: Array(10).fill("client_left"), spent: 0, held: 0 })
+    gate.resolve()
+    await (await site.ask()).until("101 ")
+    t.pass("the vendor is asked again")
+  })
+}
+
+t.test("a stop while the vendor thinks about a WebSocket is a 503, and waits for nobody", async t => {
+  const site = await open(t, () => new Promise(() => {}))
+  const client = await site.ask()
+  await site.vendor.next()
+  const stopped = site.gateway.stop()
+  t.match(await client.until("shutting down"), /^HTTP\/1\.1 503 /)
+  client.socket.end()
+  await stopped
+  t.equal(site.vendor.connections.open, 0)
+  t.match(
+    site.lines.filter(({ msg }) => msg === "call"),
+    [{ status: 503, code: "draining" }],
+  )
+})
+
+t.test("clients that never close their half are waited for, but not for ever", async t => {
+  const site = await open(t, async ({ send, end }) => {
+    await send(`${accept}the last word`)
+    end()
+  })
+  const refused = await site.ask([])
+  await refused.until("401 ")
+  const ended = await site.ask()
+  await ended.until("the last word")
+  t.same(await site.over(), { ends: ["unauthorized", "delivered 101"], spent: 2_000_000, held: 0 })
+  await site.gateway.stop()
+  t.pass("neither keeps the gateway from its end")
+})
+
+t.test("a vendor that refuses a WebSocket at endless length is left at once", async t => {
+  const site = await open(t, ({ send }) =>
+    send(`HTTP/1.1 403 No\r\ntransfer-encoding: chunked\r\n\r\n${chunked("no")}`),
+  )
+  await (await site.ask()).until("502 ")
+  await until(() => site.vendor.connections.open === 0)
+  t.same(await site.over(), { ends: ["upstream_unavailable"], spent: 0, held: 0 })
+})
