@@ -90,7 +90,7 @@ export class GatewayCall implements Call {
     this.compiled = compiled
     this.params = params
     this.request = request
-    this.client = new ClientSide(response, context.now)
+    this.client = new ClientSide(response, context.steady)
     this.startedAt = context.now()
     this.id = callId(this.startedAt)
     this.#target = request.url as string
@@ -227,7 +227,7 @@ export class GatewayCall implements Call {
     const since = this.stepSince
     this.stepSince = Number.POSITIVE_INFINITY // a client that reads slowly is no step that hangs
     await this.client.end(bytes)
-    if (since !== Number.POSITIVE_INFINITY) this.stepSince = this.#context.now()
+    if (since !== Number.POSITIVE_INFINITY) this.stepSince = this.#context.steady()
     return makeOutcome({
       end: this.client.gone ? "abandoned" : "delivered",
       status,

@@ -12,7 +12,7 @@ const takingMs = 3_600_000
 
 export class ClientSide {
   readonly #response: ServerResponse
-  readonly #now: () => number
+  readonly #steady: () => number
   #onGone: (() => void)[] = []
   #onDrain: (() => void) | undefined
   #gone = false
@@ -23,9 +23,9 @@ export class ClientSide {
   /** Until when a client that has everything to come has to take it; a client that reads no more would keep its call for ever. */
   takenBy = Number.POSITIVE_INFINITY
 
-  constructor(response: ServerResponse, now: () => number) {
+  constructor(response: ServerResponse, steady: () => number) {
     this.#response = response
-    this.#now = now
+    this.#steady = steady
     const leave = (): void => {
       if (!response.writableFinished) this.#leave()
     }
@@ -109,7 +109,7 @@ export class ClientSide {
   /** Resolves when the last byte is handed over, or the client is gone. */
   end(chunk?: Buffer | string): Promise<void> {
     if (this.#gone) return Promise.resolve()
-    this.takenBy = this.#now() + takingMs
+    this.takenBy = this.#steady() + takingMs
     if (chunk !== undefined) this.bytesOut += typeof chunk === "string" ? Buffer.byteLength(chunk) : chunk.length
     return new Promise(resolve => {
       this.#onGone.push(resolve)
