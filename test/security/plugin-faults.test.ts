@@ -101,6 +101,19 @@ for (const [place, watcher] of Object.entries(watchers)) {
   })
 }
 
+t.test("a watcher that writes into what it is shown changes nothing for client or bill", async t => {
+  for (const stream of [false, true]) {
+    const run: Run = (call, next) => {
+      call.watch({ data: chunk => void chunk.fill("x") })
+      return next()
+    }
+    const sent = stream ? wire.events.join("") : wire.whole
+    const relay = await openRelay(t, stream ? streaming(sent) : answering({ body: sent }), { plugins: [bad(run)] })
+    t.equal((await ask(relay.url + wire.path(stream), wire.request(stream), marked)).text, sent)
+    t.equal(await relay.spent(), goodMicros)
+  }
+})
+
 t.test("a billing step whose settle throws takes no answer away, and its hold is free again", async t => {
   const billing: AnyPlugin = {
     name: "billing",
