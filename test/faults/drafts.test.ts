@@ -4,7 +4,7 @@ import type { AnyPlugin } from "../../core/loader.ts"
 import { ask } from "../fixtures/client.ts"
 import { answering, chunked, type Handler, streamHead } from "../fixtures/vendor.ts"
 import { inTurn } from "../fixtures/vendor-faults.ts"
-import { beginning, beginningMicros, goodMicros, openRelay, wires } from "../fixtures/wires.ts"
+import { beginning, beginningMicros, goodMicros, openRelay, sample, wires } from "../fixtures/wires.ts"
 
 const { chat, messages } = wires
 const translated = wires["chat on messages"]
@@ -68,5 +68,11 @@ t.test("a whole answer that is billed and cannot be written ends its connection:
   t.match(
     relay.lines.find(({ msg }) => msg === "call"),
     { outcome: "broken", micros: goodMicros },
+  )
+  const path = "/vendor-a/v1/messages/"
+  t.equal(
+    sample(await relay.metrics(), `tollgate_errors_total{route="${path}",error_type="gateway_internal"}`),
+    1,
+    "the vendor is not blamed",
   )
 })
