@@ -41,6 +41,10 @@ const throwing: Readonly<Record<string, Run>> = {
   },
   "throws what is no error": () => Promise.reject("text"),
   "rejects with nothing": () => Promise.reject(undefined),
+  "names a field that no head can carry": (call, next) => {
+    call.header("x-note", "世界")
+    return next()
+  },
   "throws after next()": async (_, next) => {
     await next()
     return boom()
