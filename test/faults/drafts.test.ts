@@ -2,7 +2,7 @@
 import t from "tap"
 import type { AnyPlugin } from "../../core/loader.ts"
 import { ask } from "../fixtures/client.ts"
-import { answering, chunked, type Handler, streamHead } from "../fixtures/vendor.ts"
+import { answering, chunked, type Handler, streamHead, streaming } from "../fixtures/vendor.ts"
 import { inTurn } from "../fixtures/vendor-faults.ts"
 import { beginning, beginningMicros, goodMicros, openRelay, sample, wires } from "../fixtures/wires.ts"
 
@@ -41,6 +41,42 @@ t.test("text that came in one piece with what cannot be translated reaches the c
     t.equal(await relay.spent(), beginningMicros(translated))
     t.equal(relay.vendor.requests.length + relay.second.requests.length, 1)
   }
+})
+
+/** In place of the endpoint's own draft: the id of its answer cannot be recorded. */
+const unrecorded: AnyPlugin = {
+  name: "unrecorded",
+  api: 1,
+  setup: host =>
+    host.use({
+      run: call =>
+        call.exchange(() => ({
+          verb: "relay",
+          api: "responses",
+          path: "/v1/responses",
+          streamed: true,
+          seen: () => Promise.reject(new Error("the store is away")),
+        })),
+    }),
+}
+
+t.test("a stream whose id cannot be recorded goes on, and ends as broken", async t => {
+  const { responses } = wires
+  const relay = await openRelay(t, streaming(responses.events.join("")), { plugins: [unrecorded] })
+  const answer = await ask(relay.url + responses.path(true), responses.request(true))
+  t.match(answer, { status: 200, end: "whole" })
+  t.match(answer.text, /Grüße.*event: error/s)
+  t.equal(await relay.spent(), goodMicros)
+})
+
+t.test("who asked for the usage of a stream reads what was counted where the vendor told none", async t => {
+  const events = chat.events.filter(event => !event.includes('"usage"')).join("")
+  const relay = await openRelay(t, streaming(events))
+  const request = { ...chat.request(true), stream_options: { include_usage: true } }
+  const { text } = await ask(relay.url + chat.path(true), request)
+  const [, counts = "{}"] = /"usage":(\{"prompt_tokens".*?\d\})/.exec(text) ?? []
+  const { prompt_tokens, completion_tokens } = JSON.parse(counts)
+  t.equal(await relay.spent(), prompt_tokens * 1_000 + completion_tokens * 2_000)
 })
 
 /** In place of the endpoint's own draft: its answer has a field that no head can carry. */
