@@ -317,7 +317,7 @@ export interface Call {
   set<K extends keyof Facts>(fact: K, value: Facts[K]): Facts[K]
   /** Read once, within the byte budget; checked as JSON when the route has a schema or reads fields. */
   body(): Promise<Body>
-  /** A field of the answer's head. */
+  /** A field of the answer's head. Throws where no head can carry it. */
   header(name: string, value: string): void
   /** Answers without any upstream. An object is written as JSON. */
   reply(status: number, body: string | Buffer | object, headers?: Readonly<Record<string, string>>): Promise<Outcome>

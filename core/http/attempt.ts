@@ -3,7 +3,7 @@
  * result, and the exchange decides what to try next; after it, the attempt ends the call and bills it once.
  */
 
-import type { UsageReport } from "../adapter.ts"
+import type { Framing, StreamEvent, UsageReport } from "../adapter.ts"
 import { asGatewayError, type GatewayError } from "../errors.ts"
 import type { Attempt, Billed, Outcome } from "../plugin.ts"
 import {
@@ -20,7 +20,7 @@ import { accepts, type Decoding, decoding, isIdentity } from "./decoding.ts"
 import type { Drain } from "./drains.ts"
 import { ErrorAnswer } from "./error-answer.ts"
 import { errorOf, verdictOfEnd, withoutSecret } from "./failure.ts"
-import { Meter } from "./meter.ts"
+import { type FaultEvent, Meter } from "./meter.ts"
 import { outcomeOf } from "./outcome.ts"
 import { StreamAnswer } from "./stream-answer.ts"
 import type { Fields, UpstreamCall, UpstreamError, UpstreamHandler } from "./upstream.ts"
@@ -65,7 +65,6 @@ export class AttemptRun implements UpstreamHandler {
 
   start(upstream: UpstreamCall): void {
     this.upstream = upstream
-    if (this.#over) return // refused before it was sent
     const { call } = this.parts
     call.onStop = this.#stop
     call.client.onGone(() => this.#clientLeft())
@@ -164,16 +163,18 @@ export class AttemptRun implements UpstreamHandler {
     }
     const answer = new StreamAnswer(this)
     this.#answer = answer
-    this.meter = this.#makeMeter({ framing, onEvent: event => answer.event(event) })
+    this.meter = this.#makeMeter(framing, answer)
   }
 
-  #makeMeter(stream: Pick<ConstructorParameters<typeof Meter>[0], "framing" | "onEvent"> = { framing: undefined }) {
+  #makeMeter(framing?: Framing, answer?: StreamAnswer): Meter {
     const { api, call, draft, metrics } = this.parts
     const onOverflow = (): void => {
       metrics.overflow()
       if (draft.verb === "stream") throw asUnreadable(new Error("an event is too large to be translated"))
     }
-    return new Meter({ api, watchers: call.watchers, onOverflow, ...stream })
+    const onEvent = (event: StreamEvent): void => answer?.event(event)
+    const onFault = (told: FaultEvent): void => answer?.fault(told)
+    return new Meter({ api, watchers: call.watchers, framing, onOverflow, onEvent, onFault })
   }
 
   #prepareDecoding(failed: boolean): void {

@@ -1,6 +1,12 @@
 /** One call from its head to its last byte: what plugins see of it, and its one moment of billing. */
 
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
+import {
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+  validateHeaderName,
+  validateHeaderValue,
+} from "node:http"
 import type { Duplex } from "node:stream"
 import type { UsageReport } from "../adapter.ts"
 import { GatewayError } from "../errors.ts"
@@ -193,6 +199,8 @@ export class GatewayCall implements Call {
   }
 
   header(name: string, value: string): void {
+    validateHeaderName(name)
+    validateHeaderValue(name, value) // else the head would throw, when the vendor has answered and is paid
     this.#head.push(name, value)
   }
 

@@ -52,9 +52,9 @@ export class JsonArraySplitter implements Splitter {
     return this.#inElement
   }
 
-  /** Separators count: an element of somebody else's may follow in place of the next one. */
+  /** Separators and the closing bracket count: an element of somebody else's may follow in place of them. */
   get rest(): number {
-    return this.#skipping || this.#done || this.#lone ? 0 : this.#since
+    return this.#skipping || this.#lone ? 0 : this.#since
   }
 
   push(chunk: Buffer): void {
@@ -80,7 +80,7 @@ export class JsonArraySplitter implements Splitter {
 
   end(): void {
     this.#pieces = []
-    this.#kept = 0
+    this.#kept = this.#since = 0
     this.#done = true
   }
 

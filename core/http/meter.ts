@@ -12,14 +12,20 @@ import { SseSplitter } from "./sse.ts"
 const wholeBytesMax = 64 * 1024 * 1024
 const eventBytesMax = 8 * 1024 * 1024
 
+/** What a vendor says went wrong, and the bytes that say it. */
+export interface FaultEvent {
+  readonly fault: Fault
+  readonly data: Buffer
+}
+
 export class Meter {
   readonly reader: UsageReader
   readonly framing: Framing | undefined
   /** What the first telling event was. */
-  sign: "content" | { readonly fault: Fault; readonly data: Buffer } | undefined
+  sign: "content" | FaultEvent | undefined
   events = 0
-  /** An error event that came after content. */
-  late: { readonly fault: Fault; readonly data: Buffer } | undefined
+  /** Of the first error event that came after content. */
+  #late: Fault | undefined
   #badCount = false
   /** Some of it was too large, or in no form that we know. */
   #unread = false
@@ -27,7 +33,8 @@ export class Meter {
   readonly #api: Api
   readonly #watchers: readonly OwnedWatcher[]
   readonly #onOverflow: () => void
-  readonly #onEvent: ((event: StreamEvent) => void) | undefined
+  readonly #onEvent: (event: StreamEvent) => void
+  readonly #onFault: (told: FaultEvent) => void
   readonly #splitter: SseSplitter | JsonArraySplitter | undefined
   #chunks: Buffer[] = []
   #bytes = 0
@@ -40,7 +47,9 @@ export class Meter {
     readonly watchers: readonly OwnedWatcher[]
     readonly onOverflow: () => void
     /** Each event after it was metered, unless it is a fault before any content. */
-    readonly onEvent?: (event: StreamEvent) => void
+    readonly onEvent: (event: StreamEvent) => void
+    /** Each error event, wherever it stands; its bytes are those of the stream. */
+    readonly onFault: (told: FaultEvent) => void
   }) {
     this.reader = options.api.usage()
     this.framing = options.framing
@@ -48,6 +57,7 @@ export class Meter {
     this.#watchers = options.watchers
     this.#onOverflow = options.onOverflow
     this.#onEvent = options.onEvent
+    this.#onFault = options.onFault
     if (options.framing !== undefined) {
       const limits = { maxEventBytes: eventBytesMax, onOverflow: () => this.#overflow() }
       const onEvent = (event: StreamEvent): void => this.#event(event)
@@ -99,7 +109,7 @@ export class Meter {
 
   /** An error event: what came before it, if anything, is all that there is. */
   get fault(): Fault | undefined {
-    return typeof this.sign === "object" ? this.sign.fault : this.late?.fault
+    return typeof this.sign === "object" ? this.sign.fault : this.#late
   }
 
   /** Bytes at the end of all that came that belong to an unfinished event: no client can use them yet. */
@@ -155,19 +165,24 @@ export class Meter {
     if (this.#splitter instanceof JsonArraySplitter && this.#splitter.lone) this.reader.whole(event.data)
     else this.reader.event(event)
     if (this.sign === undefined) this.#judge(event)
-    else if (this.sign === "content" && event.data.includes(errorWord)) this.#judgeLate(event)
-    if (this.sign === undefined || this.sign === "content") this.#onEvent?.(event)
+    else if (event.data.includes(errorWord)) this.#judgeLate(event)
+    if (this.sign === undefined || this.sign === "content") this.#onEvent(event)
   }
 
   #judge(event: StreamEvent): void {
     const sign = this.#api.sign(event)
     if (sign.sign === "content") this.sign = "content"
-    else if (sign.sign === "fault") this.sign = { fault: sign.fault, data: Buffer.from(event.data) }
+    else if (sign.sign === "fault") {
+      this.sign = { fault: sign.fault, data: Buffer.from(event.data) }
+      this.#onFault(this.sign)
+    }
   }
 
   #judgeLate(event: StreamEvent): void {
     const sign = this.#api.sign(event)
-    if (sign.sign === "fault") this.late ??= { fault: sign.fault, data: Buffer.from(event.data) }
+    if (sign.sign !== "fault") return
+    this.#late ??= sign.fault
+    this.#onFault({ fault: sign.fault, data: event.data })
   }
 }
 

@@ -9,7 +9,7 @@ import type { Billed, Draft } from "../plugin.ts"
 import type { Answer } from "./answer.ts"
 import type { AttemptRun } from "./attempt.ts"
 import { errorOf, holds } from "./failure.ts"
-import type { Meter } from "./meter.ts"
+import type { FaultEvent } from "./meter.ts"
 
 /** How far a stream is looked into before its head is sent. */
 const peek = { events: 8, bytes: 64 * 1024, ms: 10_000 }
@@ -17,8 +17,6 @@ const peek = { events: 8, bytes: 64 * 1024, ms: 10_000 }
 const silenceMs = 15_000
 /** A relayed event waits for its last byte, up to so many: after half an event no error could be told. */
 const eventHeldMax = 256 * 1024
-
-type LateFault = NonNullable<Meter["late"]>
 
 export class StreamAnswer implements Answer {
   sent = false
@@ -34,6 +32,8 @@ export class StreamAnswer implements Answer {
   #out: (string | Buffer)[] = []
   /** An id is being recorded; the head follows. */
   #opening = false
+  /** Of a relayed stream: an event that is not for the client, and has not gone out. */
+  #ours: FaultEvent | undefined
 
   constructor(run: AttemptRun) {
     this.#run = run
@@ -47,6 +47,13 @@ export class StreamAnswer implements Answer {
     if (draft.verb !== "stream" || this.#run.detached) return
     const out = draft.push(event)
     if (out.length > 0) this.#out.push(out)
+  }
+
+  /** A fault of our account, or one that repeats our secret, is nobody's business, wherever it stands. */
+  fault({ fault, data }: FaultEvent): void {
+    const { draft, secret } = this.#run.parts
+    if (draft.verb !== "relay" || (fault.kind !== "account" && !holds(data, secret))) return
+    this.#ours ??= { fault, data: Buffer.from(data) }
   }
 
   data(chunk: Buffer): void {
@@ -78,6 +85,7 @@ export class StreamAnswer implements Answer {
     const last = draft.verb === "stream" ? draft.end() : ""
     await this.#run.saw()
     if (!this.sent && !this.#run.detached) this.#open() // a stream that ends before any content passes as it is
+    if (this.#ours !== undefined) return this.#withhold(empty, this.#ours)
     if (draft.verb === "relay") this.#release(this.#heldBytes)
     if (this.#out.length > 0) call.client.write(this.#takeOut())
     this.close()
@@ -173,8 +181,8 @@ export class StreamAnswer implements Answer {
       this.deadline = clock.steady() + silenceMs
       this.#write(this.#takeOut())
     } else {
-      const { late, rest } = this.#run.meter
-      if (late !== undefined && this.#isOurs(late)) return this.#withhold(chunk, late)
+      if (this.#ours !== undefined) return this.#withhold(chunk, this.#ours)
+      const { rest } = this.#run.meter
       const waits = this.#run.keepsCoding || rest > eventHeldMax ? 0 : rest
       if (waits === 0 && this.#heldBytes === 0) return this.#write(chunk)
       this.#hold(chunk)
@@ -182,13 +190,8 @@ export class StreamAnswer implements Answer {
     }
   }
 
-  /** A fault of our account, or one that repeats our secret: nobody's business after content either. */
-  #isOurs({ fault, data }: LateFault): boolean {
-    return fault.kind === "account" || holds(data, this.#run.parts.secret)
-  }
-
   /** The gateway's own words take the place of the event. */
-  #withhold(chunk: Buffer, { fault, data }: LateFault): void {
+  #withhold(chunk: Buffer, { fault, data }: FaultEvent): void {
     this.#hold(chunk)
     const bytes = this.#run.keepsCoding ? empty : Buffer.concat(this.#held)
     this.#release(this.#run.meter.framing === "sse" ? eventStart(bytes, data) : elementEnd(bytes, data))
@@ -249,8 +252,8 @@ const endOf = (blank: string, bytes: Buffer): number => {
   return at === -1 ? 0 : at + blank.length
 }
 
-/** Where the element before the one with this data ends: the error brings a comma of its own. */
+/** Where the element before the one with this data ends: the error brings a comma or bracket of its own. */
 const elementEnd = (bytes: Buffer, data: Buffer): number => {
   const before = bytes.toString("latin1", 0, Math.max(0, bytes.indexOf(data))).trimEnd()
-  return before.endsWith(",") ? before.length - 1 : before.length
+  return /[,[]$/.test(before) ? before.length - 1 : before.length
 }

@@ -46,6 +46,49 @@ for (const wire of relayWires) {
   }
 }
 
+t.test("a harmless fault before it, or a stream that ends without its blank line, hides neither", async t => {
+  for (const wire of relayWires) {
+    const harmless = eventOf(wire, JSON.stringify(serverError[wire.adapter]("some fault")))
+    for (const fault of [accountError[wire.adapter], serverError[wire.adapter](`${text}: ${vendorSecret}`)]) {
+      const last = eventOf(wire, JSON.stringify(fault))
+      for (const [before, ours] of [
+        [beginning(wire) + harmless, last],
+        [beginning(wire), last.trimEnd()],
+        [beginning(wire), last.slice(0, -1)],
+      ] as const) {
+        for (const size of [undefined, 7]) {
+          const relay = await openRelay(t, streaming(before + ours, size === undefined ? {} : { size }))
+          const answer = await ask(relay.url + wire.path(true), wire.request(true))
+          t.equal(answer.end, "whole")
+          t.ok(answer.text.startsWith(before), "what came before it is not lost")
+          t.notMatch(answer.text, text)
+          t.match(answer.text.slice(before.length), /^\s*(event: error\n)?data: \{.*refused the gateway's own account/)
+        }
+      }
+    }
+  }
+})
+
+t.test("a head that went out for want of news does not let through what comes after it", async t => {
+  const json = { "content-type": "application/json" }
+  const nothing = ": nothing\n".repeat(8_000)
+  for (const wire of relayWires) {
+    const fault = JSON.stringify(accountError[wire.adapter])
+    const relay = await openRelay(t, streaming(nothing + eventOf(wire, fault), { size: nothing.length }))
+    const answer = await ask(relay.url + wire.path(true), wire.request(true))
+    t.match(answer, { status: 200, end: "whole" })
+    t.notMatch(answer.text, text)
+    t.match(answer.text.slice(nothing.length), /^\s*(event: error\n)?data: \{.*refused the gateway's own account/)
+    t.equal(await relay.spent(), 0)
+  }
+  const blanks = `[${" ".repeat(70_000)}`
+  const sent = `${blanks}${JSON.stringify(accountError.google)}]`
+  const relay = await openRelay(t, streaming(sent, { size: blanks.length }, json))
+  const answer = await ask(relay.url + wires.generate.path(true).replace("?alt=sse", ""), wires.generate.request(true))
+  t.match(JSON.parse(answer.text), [{ error: { code: 502, status: "UNAVAILABLE" } }])
+  t.notMatch(answer.text, text)
+})
+
 t.test("an array ends as JSON, its last element the gateway's error", async t => {
   const element = '{"candidates":[{"content":{"role":"model","parts":[{"text":"Hi, "}]}}]}'
   const fault = JSON.stringify(accountError.google)

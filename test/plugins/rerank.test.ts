@@ -113,6 +113,13 @@ t.test(
     t.same(await ask("voyage-by-document", tokens), { charged: 0.06, usage: { total_tokens: 12 } })
     t.match(await ask("voyage-by-token", tokens), { charged: 0.012 })
     t.match(await ask("voyage-by-both", tokens), { charged: 0.072 })
+    const rows = await endpoints.gateway.parts.store.accounts.entries(
+      { organisation: "acme", member: "alice" },
+      { after: 0, limit: 100 },
+    )
+    const known = (model: string) => rows.findLast(({ detail }) => detail?.model === model)?.detail
+    t.match(known("voyage-by-token"), { source: "vendor", usage: { input: 12 } })
+    t.match(known("voyage-by-both"), { source: "counted", usage: { input: 12, documents: 6 } }, "the row says so")
     t.notMatch(
       await endpoints.metrics(),
       /usage_unpriced_total\{.*\} [1-9]/,

@@ -49,6 +49,7 @@ t.test("an array that is cut within an element is closed as JSON, its last eleme
     [`[${first}\n,\n`],
     [`[${first},\r\n`, second.slice(0, 20)],
     [`[${first},${second}`],
+    [`[${first}]\n`],
   ]) {
     const relay = await openRelay(t, dying(arrayHead, pieces))
     const answer = await ask(relay.url + arrayPath, wires.generate.request(true))

@@ -41,6 +41,8 @@ t.test("an answer in which nothing stands costs nothing", async t => {
     for (const body of ["", alive, "\uFEFF\n"]) t.equal(await spentOn(t, wire, true, streaming(body)), 0, wire.name)
     for (const body of ["", "[]", "\n[\n]"]) t.equal(await spentOn(t, wire, true, streaming(body, {}, json)), 0)
   }
+  const ping = 'event: ping\ndata: {"type":"ping"}\n\n'
+  t.equal(await spentOn(t, messages, true, streaming(`${ping}unknown: 1\n\n`)), 0, "a field that nobody knows")
 })
 
 t.test("a stream in no form of one costs its estimated input", async t => {
@@ -179,6 +181,22 @@ t.test("a whole answer that is too large to be read on for a client that left co
   client.socket.destroy()
   t.equal(await relay.spent(), inputMicros(messages))
 })
+
+t.test(
+  "half a first event that was passed on for its size costs its estimated input when its client leaves",
+  async t => {
+    const half = `data: {"type":"content_block_delta","text":"${"x".repeat(300_000)}`
+    const relay = await openRelay(t, ({ send }) => send(Buffer.concat([Buffer.from(streamHead), chunked(half)])), {
+      settings: { on_client_abort: "cancel" },
+    })
+    const client = await rawClient(t, relay.url)
+    const body = JSON.stringify(messages.request(true))
+    client.write(postHead(`/v1/gateway${messages.path(true)}`, [`content-length: ${Buffer.byteLength(body)}`]) + body)
+    await client.until("xxxx")
+    client.socket.destroy()
+    t.equal(await relay.spent(), inputMicros(messages))
+  },
+)
 
 t.test("a prompt that stands in keys or numbers is held and paid like one in words", async t => {
   const numbers = Array.from({ length: 10_000 }, (_, at) => 10_000 + at)

@@ -41,6 +41,10 @@ const throwing: Readonly<Record<string, Run>> = {
   },
   "throws what is no error": () => Promise.reject("text"),
   "rejects with nothing": () => Promise.reject(undefined),
+  "names a field that no head can carry": (call, next) => {
+    call.header("x-note", "世界")
+    return next()
+  },
   "throws after next()": async (_, next) => {
     await next()
     return boom()
@@ -100,6 +104,19 @@ for (const [place, watcher] of Object.entries(watchers)) {
     }
   })
 }
+
+t.test("a watcher that writes into what it is shown changes nothing for client or bill", async t => {
+  for (const stream of [false, true]) {
+    const run: Run = (call, next) => {
+      call.watch({ data: chunk => void chunk.fill("x") })
+      return next()
+    }
+    const sent = stream ? wire.events.join("") : wire.whole
+    const relay = await openRelay(t, stream ? streaming(sent) : answering({ body: sent }), { plugins: [bad(run)] })
+    t.equal((await ask(relay.url + wire.path(stream), wire.request(stream), marked)).text, sent)
+    t.equal(await relay.spent(), goodMicros)
+  }
+})
 
 t.test("a billing step whose settle throws takes no answer away, and its hold is free again", async t => {
   const billing: AnyPlugin = {
