@@ -104,7 +104,10 @@ const play = async (t: Test, wire: Wire, stream: boolean, fault: string, moment:
     await until(() => seenBy(client, stream).isWhole)
     const seen = seenBy(client, stream)
     t.equal(seen.status, status)
-    t.ok(outcome === "delivered" ? seen.isGood : seen.isError, `${outcome}: ${JSON.stringify(client.received().slice(-200))}`)
+    t.ok(
+      outcome === "delivered" ? seen.isGood : seen.isError,
+      `${outcome}: ${JSON.stringify(client.received().slice(-200))}`,
+    )
   }
   if (stops || fault === "the model is taken away") return
   t.equal((await ask(relay.url + wire.path(stream), wire.request(stream))).status, 200, "the next one is served")
