@@ -151,7 +151,7 @@ export interface Accounts {
   /** Ends the hold (or, when it lapsed, charges from available), writes row and daily usage. */
   settle(request: ChargeRequest): Promise<ChargeAnswer>
   release(id: string, member: MemberRef): Promise<void>
-  /** Releases and records holds past their time; the number of them. */
+  /** Releases holds past their time and records each id once; the number of holds. */
   sweep(): Promise<number>
   /** Gives a charge back once; `undefined` when there is no such charge, 0 when it was given back before. */
   refund(id: string, member: MemberRef, reason: string): Promise<number | undefined>

@@ -177,7 +177,7 @@ const holdsTo = async (t: Test, runs: number, keepsHolds: boolean, make: () => O
       await real.store.close()
     }
   })
-  await fc.assert(property, { numRuns: runs, endOnFailure: true }) // the error says seed and path
+  await fc.assert(property, { numRuns: runs, endOnFailure: true, includeErrorInReport: true }) // the error says seed and path
   t.pass(`${runs} sequences`)
 }
 

@@ -3,7 +3,8 @@ local keys = { account = KEYS[1], holds = KEYS[2], lives = KEYS[3], entries = KE
 local at = clock(ARGV[1])
 local overdue = redis.call("ZRANGEBYSCORE", keys.lives, "-inf", whole(at), "LIMIT", 0, ARGV[2])
 for _, id in ipairs(overdue) do
-  append(keys, "lapse", id, at, 0, 0, "")
+  -- A hold that was repeated after it lapsed has its row.
+  if redis.call("HEXISTS", keys.ids, "lapse " .. id) == 0 then append(keys, "lapse", id, at, 0, 0, "") end
   finish(keys, id, amount(redis.call("HGET", keys.holds, id)))
 end
 return { #overdue, redis.call("ZCARD", keys.lives) }

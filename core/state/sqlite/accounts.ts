@@ -189,7 +189,9 @@ export class SqliteAccounts implements Accounts {
     const hold = holds.find(id)
     if (hold === undefined || hold.expiresAt > this.#options.steady()) return false
     this.#end(id, holds)
-    return this.#book.append(this.#book.account(member), plain("lapse", id, this.#options.now(), 0, null))
+    // A hold that was repeated after it lapsed has its row.
+    this.#book.append(this.#book.account(member), plain("lapse", id, this.#options.now(), 0, null))
+    return true
   }
 
   #giveBack(id: string, member: MemberRef, reason: string): number | undefined {
