@@ -40,8 +40,8 @@ export const inputBuckets = ["input", "cache_read", "cache_write_5m", "cache_wri
 export const outputBuckets = ["output", "audio_output", "image_output"] as const
 
 /**
- * Disjoint quantities, absent = 0; all from 0 to 2^53, anything else is left out. `reasoning` is counted apart for reports and is already inside
- * `output`; `cost_dollars` is what the vendor says the call cost it (`vendor_cost` price lines).
+ * Disjoint quantities, absent = 0; all from 0 to 2^53, anything else is left out. `reasoning` is counted apart for
+ * reports and is already inside `output`; `cost_dollars` is what the vendor says the call cost it (`vendor_cost` price lines).
  */
 export type Usage = { readonly [B in Bucket]?: number } & {
   readonly reasoning?: number

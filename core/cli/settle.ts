@@ -4,6 +4,7 @@ import { compileSchema } from "../catalog/schema.ts"
 import type { Pending } from "../money/persistence.ts"
 import type { ChargeAnswer, ChargeRequest, MemberRef, Store } from "../state/store.ts"
 import { CliError } from "./command.ts"
+import { existing } from "./store.ts"
 
 /** What became of one line. */
 export interface Settled extends ChargeAnswer, MemberRef {
@@ -42,7 +43,7 @@ const known = compileSchema({
  */
 export const settleLog = async (store: Store, path: string): Promise<readonly Settled[]> => {
   const charges = await chargesIn(path)
-  for (const { member, line } of charges) await assertMember(store, member, line)
+  for (const { member, line } of charges) await existing(store, member, `line ${line}: `)
   const settled: Settled[] = []
   for (const { line: _, ...request } of charges) {
     settled.push({ id: request.id, ...request.member, ...(await store.accounts.settle(request)) })
@@ -96,9 +97,4 @@ const chargeOf = (entry: Partial<Pending>, line: number): Line => {
     detail: { key, model, kind, route, priceDigest, usage, source },
     line,
   }
-}
-
-const assertMember = async (store: Store, { organisation, member }: MemberRef, line: number): Promise<void> => {
-  if ((await store.directory.members(organisation)).includes(member)) return
-  throw new CliError(`line ${line}: ${organisation} has no member ${member}`)
 }

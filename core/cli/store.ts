@@ -81,8 +81,14 @@ export async function* rowsOf(store: Store, member: MemberRef): AsyncGenerator<E
 export const memberOf = async (store: Store, input: Input): Promise<MemberRef> => {
   const { name } = await organisationOf(store, input)
   const member = word(input, 1)
-  if (!(await store.directory.members(name)).includes(member)) {
-    throw new CliError(`${name} has no member ${member}`)
-  }
-  return { organisation: name, member }
+  return existing(store, { organisation: name, member })
+}
+
+/**
+ * @param where what the error begins with
+ * @throws CliError when the organisation has no such member
+ */
+export const existing = async (store: Store, member: MemberRef, where = ""): Promise<MemberRef> => {
+  if ((await store.directory.members(member.organisation)).includes(member.member)) return member
+  throw new CliError(`${where}${member.organisation} has no member ${member.member}`)
 }

@@ -3,6 +3,7 @@
 import type { IncomingMessage } from "node:http"
 import { GatewayError } from "../errors.ts"
 import type { Body, BodyScan, Route } from "../plugin.ts"
+import { clientLeft } from "./client.ts"
 import { codedBody } from "./front-check.ts"
 import { type ByteRange, type ScannedJson, type ScanOptions, scanJson } from "./json-scan.ts"
 
@@ -176,8 +177,8 @@ const collect = (request: IncomingMessage, into: GrowingBuffer): Promise<Buffer>
       }
     }
     const end = (): void => settle(() => resolve(into.bytes()))
-    const leave = (): void => settle(() => reject(new GatewayError("client_left", "The client left")))
-    if (request.destroyed) return reject(new GatewayError("client_left", "The client left"))
+    const leave = (): void => settle(() => reject(clientLeft()))
+    if (request.destroyed) return reject(clientLeft())
     const stop = (error: GatewayError): void => settle(() => reject(error))
     request.on("data", take).on("end", end).on("close", leave).on("error", leave).on(stopped, stop)
     socket.on("finish", leave) // our side was ended (too slow a sender): a client that sends on would be waited for

@@ -15,7 +15,7 @@ import type { Attempt, Bill, Billed, Billing, Call, Draft, Facts, Outcome, Watch
 import { billFor, type UpstreamEnd } from "./billing.ts"
 import { type ByteBudget, receiveBody, type ScannedBody, stopReceiving } from "./body.ts"
 import { callId } from "./call-id.ts"
-import { ClientSide } from "./client.ts"
+import { ClientSide, clientLeft } from "./client.ts"
 import { makeOutcome } from "./outcome.ts"
 import type { CompiledRoute } from "./pipeline.ts"
 
@@ -183,10 +183,18 @@ export class GatewayCall implements Call {
     return this.#body
   }
 
+  /** What is waited for now is not the step's time; the answer begins that anew, if it ran. */
+  #suspendStep(): () => void {
+    const ran = this.stepSince !== Number.POSITIVE_INFINITY
+    this.stepSince = Number.POSITIVE_INFINITY
+    return () => {
+      if (ran) this.stepSince = this.#context.steady()
+    }
+  }
+
   async #receive(): Promise<ScannedBody> {
     if (this.stopped !== undefined) throw this.stopped
-    const since = this.stepSince
-    this.stepSince = Number.POSITIVE_INFINITY // a slow upload is the server's request timeout's business
+    const resume = this.#suspendStep() // a slow upload is the server's request timeout's business
     const { bytes, done } = await receiveBody(this.request, {
       maxBytes: this.find("bodyMaxBytes") ?? this.#context.bodyMaxBytes,
       budget: this.#context.budget,
@@ -194,7 +202,7 @@ export class GatewayCall implements Call {
       sender: this.client,
     })
     this.#bodyDone = done
-    if (since !== Number.POSITIVE_INFINITY) this.stepSince = this.#context.steady()
+    resume()
     return this.compiled.readBody(bytes)
   }
 
@@ -232,10 +240,9 @@ export class GatewayCall implements Call {
     for (const name of names) fields.push(name, headers[name] as string)
     fields.push("content-length", String(bytes.length))
     this.client.head(status, fields)
-    const since = this.stepSince
-    this.stepSince = Number.POSITIVE_INFINITY // a client that reads slowly is no step that hangs
+    const resume = this.#suspendStep() // a client that reads slowly is no step that hangs
     await this.client.end(bytes)
-    if (since !== Number.POSITIVE_INFINITY) this.stepSince = this.#context.steady()
+    resume()
     return makeOutcome({
       end: this.client.gone ? "abandoned" : "delivered",
       status,
@@ -315,6 +322,6 @@ export class GatewayCall implements Call {
   /** Throws when the client left or the call was stopped: nothing should be begun any more. */
   assertWanted(): void {
     if (this.stopped !== undefined) throw this.stopped
-    if (this.client.gone) throw new GatewayError("client_left", "The client left.")
+    if (this.client.gone) throw clientLeft()
   }
 }

@@ -2,6 +2,7 @@
 
 import type { ServerResponse } from "node:http"
 import type { Socket } from "node:net"
+import { GatewayError } from "../errors.ts"
 import { gather } from "./outbox.ts"
 import { askForBody } from "./refuse.ts"
 
@@ -9,6 +10,9 @@ import { askForBody } from "./refuse.ts"
 const oneWriteMax = 16 * 1024
 /** Within this a client has to take the last bytes, as the longest stream has to end within it. */
 const takingMs = 3_600_000
+
+/** Why what is done for a client ends when nobody is there any more. */
+export const clientLeft = (): GatewayError => new GatewayError("client_left", "The client left.")
 
 export class ClientSide {
   readonly #response: ServerResponse

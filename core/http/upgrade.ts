@@ -4,7 +4,8 @@ import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from "node:h
 import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { createProxyServer } from "http-proxy-3"
-import { GatewayError } from "../errors.ts"
+import type { GatewayError } from "../errors.ts"
+import { clientLeft } from "./client.ts"
 import { endSocket } from "./refuse.ts"
 import { UpstreamError } from "./upstream.ts"
 
@@ -130,8 +131,6 @@ class Tunnel {
     this.#options.socket.destroy()
   }
 }
-
-const clientLeft = (): GatewayError => new GatewayError("client_left", "The client left.")
 
 const unreachable = (cause: unknown): UpstreamError =>
   new UpstreamError("upstream_unreachable", "The model's vendor could not be reached.", { received: false, cause })

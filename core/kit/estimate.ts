@@ -1,4 +1,7 @@
-/** Tokens counted together, and those that no vendor counted: the input of a request, and the output of an answer whose vendor tells no usage. */
+/**
+ * Tokens counted together, and those that no vendor counted: the input of a request, and the output of an answer whose
+ * vendor tells no usage.
+ */
 
 import type { Bucket, Usage } from "../offer.ts"
 import type { BodyScan } from "../plugin.ts"

@@ -1,8 +1,8 @@
 /** Clients that stop reading for good: nothing waits for them without end, and no step is blamed for them. */
 import t, { type Test } from "tap"
-import type { AnyPlugin } from "../../core/loader.ts"
 import { testClock } from "../../core/testing.ts"
 import { postHead, type RawClient, rawClient } from "../fixtures/client.ts"
+import { publicEndpoint } from "../fixtures/endpoints.ts"
 import { until, untilStill } from "../fixtures/until.ts"
 import { chunked, type Handler, streamHead } from "../fixtures/vendor.ts"
 import { beginning, openRelay, type Relay, sample, wires } from "../fixtures/wires.ts"
@@ -48,16 +48,7 @@ for (const wire of [wires.messages, wires.chat]) {
 
 t.test("an answer of the gateway's own waits for its client, and not for ever", async t => {
   const clock = testClock()
-  const large: AnyPlugin = {
-    name: "large",
-    api: 1,
-    setup: host =>
-      host.route({
-        ...{ method: "POST", path: "/large/", access: "public", dialect: "plain", model: "none" },
-        ...{ charge: "none", limit: "none" },
-        handle: call => call.reply(200, Buffer.alloc(30_000_000, "x")),
-      }),
-  }
+  const large = publicEndpoint("large", call => call.reply(200, Buffer.alloc(30_000_000, "x")))
   const relay = await openRelay(t, undefined, { clock, plugins: [large] })
   await readsUntil(t, relay, postHead("/v1/gateway/large/", ["content-length: 0"]), "xxx")
   await clock.advance(20_000)

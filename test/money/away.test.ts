@@ -1,15 +1,20 @@
 /** A store that is away, or loses its answers: nothing is charged twice, nothing is forgotten, a stop tells what is left. */
-import t from "tap"
+import t, { type Test } from "tap"
 import { bill, callDetail, callHold, openLedger, priced } from "../fixtures/ledger.ts"
 import { alice, life } from "../fixtures/store-contract.ts"
+
+/** 150 of the 400 that are held; the store does not take it until its faults are cleared. */
+const untakenCharge = async (t: Test) => {
+  const opened = await openLedger(t)
+  const hold = await opened.ledger.hold(callHold("a", 400))
+  opened.faults.set("settle", "before")
+  return { ...opened, settled: hold.settle(priced(150), bill) }
+}
 
 t.test(
   "a settle that the store does not take is answered within two seconds and goes on until it is durable",
   async t => {
-    const { ledger, faults, clock } = await openLedger(t)
-    const hold = await ledger.hold(callHold("a", 400))
-    faults.set("settle", "before")
-    const settled = hold.settle(priced(150), bill)
+    const { ledger, faults, clock, settled } = await untakenCharge(t)
     await clock.advance(2_100)
     t.same(await settled, { micros: 150, durable: false })
     t.match(await ledger.balance(alice), { held: 400, spent: 0 })
@@ -22,10 +27,7 @@ t.test(
 t.test(
   "a charge that the store does not take keeps its hold, however long that lasts, and is seen to be open",
   async t => {
-    const { ledger, faults, clock, metric } = await openLedger(t)
-    const hold = await ledger.hold(callHold("a", 400))
-    faults.set("settle", "before")
-    const settled = hold.settle(priced(150), bill)
+    const { ledger, faults, clock, metric, settled } = await untakenCharge(t)
     await clock.advance(2_100)
     t.match(await settled, { durable: false })
     await clock.advance(2 * life)
@@ -52,10 +54,7 @@ t.test("a settle whose answer was lost charges once", async t => {
 })
 
 t.test("a clock that is set back delays neither the next try nor the answer of who waits", async t => {
-  const { ledger, faults, clock } = await openLedger(t)
-  const hold = await ledger.hold(callHold("a", 400))
-  faults.set("settle", "before")
-  const settled = hold.settle(priced(150), bill)
+  const { ledger, faults, clock, settled } = await untakenCharge(t)
   clock.set(-3_600_000)
   await clock.advance(2_100)
   t.match(await Promise.race([settled, "nothing yet"]), { durable: false })
@@ -121,10 +120,7 @@ t.test("stopping tells that it waits, then what was never confirmed, each with i
 })
 
 t.test("stopping tries at once what would have been tried later, and tells nothing when that goes well", async t => {
-  const { ledger, faults, clock, lines } = await openLedger(t)
-  const hold = await ledger.hold(callHold("a", 400))
-  faults.set("settle", "before")
-  const settled = hold.settle(priced(150), bill)
+  const { ledger, faults, clock, lines, settled } = await untakenCharge(t)
   await clock.advance(30_100)
   await settled
   faults.clear()
@@ -137,10 +133,7 @@ t.test("stopping tries at once what would have been tried later, and tells nothi
 })
 
 t.test("while it stops it tries often, however rare its tries had become", async t => {
-  const { ledger, faults, clock } = await openLedger(t)
-  const hold = await ledger.hold(callHold("a", 400))
-  faults.set("settle", "before")
-  const settled = hold.settle(priced(150), bill)
+  const { ledger, faults, clock, settled } = await untakenCharge(t)
   await clock.advance(30_100)
   await settled
   const stopping = ledger.stop(7_000)
@@ -152,10 +145,7 @@ t.test("while it stops it tries often, however rare its tries had become", async
 })
 
 t.test("however long the store was away, it has the charge five seconds after it is back", async t => {
-  const { ledger, faults, clock } = await openLedger(t)
-  const hold = await ledger.hold(callHold("a", 400))
-  faults.set("settle", "before")
-  const settled = hold.settle(priced(150), bill)
+  const { ledger, faults, clock, settled } = await untakenCharge(t)
   await clock.advance(600_000)
   await settled
   faults.clear()
@@ -164,10 +154,7 @@ t.test("however long the store was away, it has the charge five seconds after it
 })
 
 t.test("what the store has not answered yet is not asked again beside it, not even by a stop", async t => {
-  const { ledger, faults, tries, clock } = await openLedger(t)
-  const hold = await ledger.hold(callHold("a", 400))
-  faults.set("settle", "before")
-  const settled = hold.settle(priced(150), bill)
+  const { ledger, faults, tries, clock, settled } = await untakenCharge(t)
   await clock.advance(50)
   const answer = Promise.withResolvers<void>()
   faults.set("settle", answer.promise)

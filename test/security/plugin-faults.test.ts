@@ -4,6 +4,7 @@ import type { AnyPlugin } from "../../core/loader.ts"
 import type { Call, Outcome, Watcher } from "../../core/plugin.ts"
 import { testClock } from "../../core/testing.ts"
 import { ask, postHead, type RawClient, rawClient } from "../fixtures/client.ts"
+import { publicEndpoint } from "../fixtures/endpoints.ts"
 import { until } from "../fixtures/until.ts"
 import { answering, type Handler, streaming } from "../fixtures/vendor.ts"
 import { goodMicros, openRelay, sample, wires } from "../fixtures/wires.ts"
@@ -234,17 +235,10 @@ for (const [name, finish] of [
 ] as const) {
   t.test(`a body that a failed call no longer waits for takes no memory, and ${name} without harm`, async t => {
     const failing = Promise.withResolvers<never>()
-    const checking: AnyPlugin = {
-      name: "checking",
-      api: 1,
-      setup: host =>
-        host.route({
-          ...{ method: "POST", path: "/checked/", access: "public", dialect: "plain", model: "none" },
-          ...{ charge: "none", limit: "none" },
-          handle: call => Promise.all([call.body(), failing.promise]).then(() => call.reply(200, "")),
-        }),
-    }
-    const relay = await openRelay(t, undefined, { plugins: [checking] })
+    const checked = publicEndpoint("checked", call =>
+      Promise.all([call.body(), failing.promise]).then(() => call.reply(200, "")),
+    )
+    const relay = await openRelay(t, undefined, { plugins: [checked] })
     const memory = async (): Promise<number> => sample(await relay.metrics(), "tollgate_body_bytes_in_flight")
     const client = await rawClient(t, relay.url)
     client.write(postHead("/v1/gateway/checked/", ["content-length: 2000000"]) + "x".repeat(1_000_000))

@@ -83,7 +83,7 @@ export class Link {
     this.#tell()
   }
 
-  /** Redis itself says why it cannot be used: told also when it is known to be away. */
+  /** Something speaks against it; a new reason is told also when it is known to be away. */
   refused(why: Error): void {
     this.#proven = false
     this.#why = why
@@ -165,10 +165,7 @@ export class Link {
 
   #stall(why: Error): void {
     if (!this.up) return
-    this.#proven = false
-    this.#why = why
-    this.#reasons.add(reasonOf(why))
-    this.#tell()
+    this.refused(why)
     if (movedAway.test(why.message)) this.#client.reconnect()
   }
 
