@@ -79,7 +79,7 @@ const lineOf = (call: Call, outcome: Outcome, ms: number) => ({
   status: outcome.status,
   outcome: outcome.end,
   vendor: outcome.target?.vendor,
-  attempts: outcome.attempts.length > 1 ? outcome.attempts.map(attemptOf) : undefined,
+  attempts: wentWell(outcome) ? undefined : outcome.attempts.map(attemptOf),
   usage: outcome.usage,
   source: outcome.source === "none" ? undefined : outcome.source,
   micros: outcome.billedMicros,
@@ -89,6 +89,10 @@ const lineOf = (call: Call, outcome: Outcome, ms: number) => ({
   streamed: outcome.streamed,
   ms,
 })
+
+/** The first attempt served the call, to the end: the line itself says all about it. */
+const wentWell = ({ attempts }: Outcome): boolean =>
+  attempts.length === 0 || (attempts.length === 1 && attempts[0]?.error === undefined)
 
 const attemptOf = (attempt: Attempt): Attempt => ({ ...attempt, ms: round(attempt.ms) })
 

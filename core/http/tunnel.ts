@@ -1,7 +1,7 @@
 /** A call that becomes a WebSocket: the same secrets, header rules and one bill, settled when the tunnel opens. */
 
 import { GatewayError } from "../errors.ts"
-import type { Secret, Target, Vendor } from "../offer.ts"
+import type { Secret, Target, Timeouts, Vendor } from "../offer.ts"
 import type { Attempt, Billed, Outcome } from "../plugin.ts"
 import type { Breaker, Verdict } from "./breaker.ts"
 import type { GatewayCall } from "./call.ts"
@@ -9,7 +9,7 @@ import type { ExchangeContext, VendorTable } from "./exchange.ts"
 import { pushFields } from "./fields.ts"
 import { makeOutcome } from "./outcome.ts"
 import { openTunnel } from "./upgrade.ts"
-import { UpstreamError } from "./upstream.ts"
+import { UpstreamError, type WheelItem } from "./upstream.ts"
 
 /** @param path below the vendor's origin, query not included */
 export const runTunnel = async (
@@ -25,6 +25,7 @@ export const runTunnel = async (
   const vendor = table.vendor(target.vendor)
   const secret = claimed(call, target, vendor, context.breaker)
   const report = (verdict: Verdict): void => context.breaker.report(vendor, secret, target.model, verdict)
+  const lifetime = new Lifetime(vendor.timeouts, context)
   const began = performance.now()
   const attempt = (status: number): Attempt => ({
     vendor: vendor.name,
@@ -45,6 +46,7 @@ export const runTunnel = async (
     },
     connectMs: vendor.timeouts.connectMs + vendor.timeouts.firstByteMs,
     stop: call.stop,
+    passed: () => lifetime.renew(),
   }).catch(error => {
     report(error instanceof UpstreamError ? "unreachable" : "unknown") // a client that leaves is no fault of the vendor
     call.attempts = [attempt(0)]
@@ -58,9 +60,47 @@ export const runTunnel = async (
     throw new GatewayError("upstream_unavailable", "The vendor refused the connection.")
   }
   report("ok")
+  lifetime.begin(opened)
   const billed = await call.bill({ usage: { requests: 1 }, outputBytes: 0 }, "delivered", target)
   await opened.closed
-  return ended(call, target, connected, billed)
+  lifetime.end()
+  const error = call.stopped?.code ?? (lifetime.isOver ? "upstream_timeout" : undefined)
+  return ended(call, target, error === undefined ? connected : { ...connected, error }, billed)
+}
+
+/** An open WebSocket lives as a stream does: `total_stream` at most, and while either side says something within `idle`. */
+class Lifetime implements WheelItem {
+  isOver = false
+  deadline = Number.POSITIVE_INFINITY
+  #totalAt = Number.POSITIVE_INFINITY
+  #close: (() => void) | undefined
+  readonly #timeouts: Timeouts
+  readonly #context: ExchangeContext
+
+  constructor(timeouts: Timeouts, context: ExchangeContext) {
+    this.#timeouts = timeouts
+    this.#context = context
+  }
+
+  begin({ close }: { close(): void }): void {
+    this.#close = close
+    this.#totalAt = this.#context.clock.steady() + this.#timeouts.totalStreamMs
+    this.renew()
+    this.#context.wheel.watch(this)
+  }
+
+  renew(): void {
+    this.deadline = Math.min(this.#totalAt, this.#context.clock.steady() + this.#timeouts.idleMs)
+  }
+
+  end(): void {
+    this.#context.wheel.unwatch(this)
+  }
+
+  expire(): void {
+    this.isOver = true
+    this.#close?.()
+  }
 }
 
 const switchedProtocols = 101
@@ -75,10 +115,10 @@ const claimed = (call: GatewayCall, target: Target, vendor: Vendor, breaker: Bre
 
 const ended = (call: GatewayCall, target: Target, attempt: Attempt, { usage, source, micros }: Billed): Outcome =>
   makeOutcome({
-    end: call.stopped === undefined ? "delivered" : "broken",
+    end: attempt.error === undefined ? "delivered" : "broken",
     status: attempt.status,
     target,
-    attempts: [call.stopped === undefined ? attempt : { ...attempt, error: call.stopped.code }],
+    attempts: [attempt],
     bytesOut: 0,
     upstreamMs: call.upstreamMs,
     streamed: true,

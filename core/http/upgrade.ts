@@ -25,12 +25,14 @@ export interface TunnelOptions {
   readonly connectMs: number
   /** Ends the handshake, or what came of it, for the error that is its reason. */
   readonly stop: AbortSignal
+  /** Called each time that bytes of either side passed an open WebSocket. */
+  readonly passed: () => void
 }
 
 /** What became of the handshake. */
 export type Opened =
-  /** `closed` resolves when the client's side is over. */
-  | { readonly state: "open"; readonly closed: Promise<void> }
+  /** `closed` resolves when the client's side is over; `close` ends both at once. */
+  | { readonly state: "open"; readonly closed: Promise<void>; close(): void }
   /** The vendor answered with plain HTTP. */
   | { readonly state: "refused"; readonly status: number }
 
@@ -114,7 +116,8 @@ class Tunnel {
     const closed = new Promise<void>(done => socket.once("close", () => done()))
     vendor.on("error", () => this.#close())
     socket.once("finish", () => endSocket(socket)) // the vendor ended, and all that it said is handed over
-    this.#opened.resolve({ state: "open", closed })
+    for (const side of [vendor, socket]) side.on("data", this.#options.passed)
+    this.#opened.resolve({ state: "open", closed, close: () => this.#close() })
   }
 
   /** The client left, or the call was stopped. What a refusal still says to the client it says by itself. */

@@ -1,6 +1,7 @@
 /** WebSockets that come to nothing: whoever leaves, refuses or keeps its half, both sides end, and only an open one is paid. */
 import t, { type Test } from "tap"
-import { type TestGateway, testGateway, testKey } from "../../core/testing.ts"
+import type { TestClock } from "../../core/observe/clock.ts"
+import { type TestGateway, testClock, testGateway, testKey } from "../../core/testing.ts"
 import { type RawClient, rawClient } from "../fixtures/client.ts"
 import { until } from "../fixtures/until.ts"
 import { chunked, type FakeVendor, fakeVendor, type Handler } from "../fixtures/vendor.ts"
@@ -31,9 +32,10 @@ interface Site extends TestGateway {
   over(): Promise<{ readonly ends: readonly unknown[]; readonly spent: number; readonly held: number }>
 }
 
-const open = async (t: Test, handler: Handler): Promise<Site> => {
+const open = async (t: Test, handler: Handler, clock?: TestClock): Promise<Site> => {
   const vendor = await fakeVendor(t, handler)
   const gateway = await testGateway({
+    ...(clock === undefined ? {} : { clock }),
     env: { K: "vendor-secret" },
     catalog: { models: {} },
     gateway: {
@@ -125,4 +127,43 @@ t.test("a vendor that refuses a WebSocket at endless length is left at once", as
   await (await site.ask()).until("502 ")
   await until(() => site.vendor.connections.open === 0)
   t.same(await site.over(), { ends: ["upstream_unavailable"], spent: 0, held: 0 })
+})
+
+const echoing: Handler = async ({ socket, send }) => {
+  await send(accept)
+  socket.on("data", bytes => socket.write(bytes))
+}
+
+t.test("a WebSocket in which neither side says anything ends when the vendor's idle time is over", async t => {
+  const clock = testClock()
+  const site = await open(t, echoing, clock)
+  const client = await site.ask()
+  await client.until("101 ")
+  for (const word of ["one", "two", "three"]) {
+    await clock.advance(119_000)
+    client.write(word)
+    await client.until(word)
+  }
+  t.equal(site.vendor.connections.open, 1)
+  await clock.advance(121_000)
+  await client.closed
+  t.same(await site.over(), { ends: ["broken 101"], spent: 2_000_000, held: 0 })
+  t.match(site.lines.find(({ msg }) => msg === "call")?.attempts, [{ status: 101, error: "upstream_timeout" }])
+  await until(() => site.vendor.connections.open === 0)
+})
+
+t.test("a WebSocket ends when the longest time of a stream is over, however much is said in it", async t => {
+  const clock = testClock()
+  const site = await open(t, echoing, clock)
+  const client = await site.ask()
+  await client.until("101 ")
+  for (let minute = 1; minute < 60; minute += 1) {
+    await clock.advance(60_000)
+    client.write(`${minute} `)
+    await client.until(`${minute} `)
+  }
+  t.equal(site.vendor.connections.open, 1)
+  await clock.advance(60_000)
+  await client.closed
+  t.same(await site.over(), { ends: ["broken 101"], spent: 2_000_000, held: 0 })
 })
