@@ -84,6 +84,16 @@ t.test("rate limits", async t => {
     t.match(await product.metrics(), 'tollgate_rate_limited_total{bucket="common"} 3\n')
   })
 
+  await t.test("never name a time beyond the window, though steady time has fractions", async t => {
+    const product = await openProduct(t, limited({ ...testClock(), steady: () => 6000.1 }))
+    for (const status of [200, 200, 429]) {
+      const answer = await product.call("/credits/")
+      t.equal(answer.status, status)
+      t.equal(answer.headers.get("ratelimit-reset"), "60")
+      t.equal(answer.headers.get("retry-after"), status === 429 ? "60" : null)
+    }
+  })
+
   await t.test("count each bucket apart", async t => {
     const requests = (count: number) => ({ requests: count, window: "60s" })
     const limits = { "rate-limit": { common: requests(1), polling: requests(2) } }
