@@ -229,6 +229,23 @@ t.test("models", async t => {
     )
   })
 
+  await t.test("stay on or off for an organisation when the catalog gives them another name", async t => {
+    const { gpt, claude } = productCatalog.models
+    const renamed = await openProduct(t, { catalog: { models: { gpt, claude } } })
+    const { directory } = renamed.gateway.parts.store
+    const listed = async () =>
+      ((await (await renamed.call("/models/")).json()) as { data: Tree[] }).data.map(one => one.id)
+    t.same(await renamed.reload({ catalog: { models: { newer: gpt, claude }, aliases: { gpt: "newer" } } }), [])
+    await directory.changeOrganisation("acme", () => ({ models: "all", disabled: ["gpt"] }))
+    t.same(await listed(), ["claude"])
+    for (const model of ["gpt", "newer"]) {
+      const answer = await renamed.call("/chat/completions/", { model, messages: [{ role: "user", content: "hi" }] })
+      t.match(await answer.json(), { detail: `invalid_request_error - Model '${model}' not found` })
+    }
+    await directory.changeOrganisation("acme", () => ({ models: ["gpt"], disabled: [] }))
+    t.same(await listed(), ["newer"])
+  })
+
   await t.test("have a detail with parameters, price and aliases, also by an old name", async t => {
     t.match(await get("/models/old-gpt/"), {
       id: "gpt",
