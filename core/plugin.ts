@@ -275,7 +275,7 @@ export interface StreamDraft extends DraftBase {
   /** Returns the bytes for the client ("" = nothing). A throw ends the stream with the dialect's error. */
   push(event: StreamEvent): string | Buffer
   end(): string
-  /** Bytes that tell the usage that was counted, before those of `end()`: the vendor told none, or not all of it. */
+  /** In place of the bytes of `end()`, and after it: the usage was counted, for the vendor told none, or not all of it. */
   counted?(usage: Usage): string
   /** Sent while the vendor is silent, so that nobody between it and the client takes the stream for dead. */
   readonly ping?: string

@@ -182,8 +182,10 @@ const typeWords: Readonly<Record<string, readonly [type: string, name: string]>>
   null: ["none_required", "null"],
 }
 
+/** Null stands for a field that was not sent: what may be null as well has its own type's words all the same. */
 const typed = ({ params }: ErrorObject): Wording => {
-  const names = [params.type as string | string[]].flat()
+  const types = [params.type as string | string[]].flat()
+  const names = types.length > 1 ? types.filter(type => type !== "null") : types
   if (names.length > 1) return { type: "union_type", msg: `Input should be one of: ${names.join(", ")}` }
   const [type, name] = typeWords[names[0]!] ?? ["value_error", names[0]!]
   return { type, msg: `Input should be a valid ${name}` }

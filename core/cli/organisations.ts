@@ -1,5 +1,6 @@
 /** Organisations and what they may use. */
-import type { Catalog } from "../offer.ts"
+import { isAmong } from "../catalog/access.ts"
+import type { Catalog, Model } from "../offer.ts"
 import type { Organisation, OrganisationChange } from "../state/store.ts"
 import { type Answer, CliError, type Command, type Input, word } from "./command.ts"
 import { newName, type Opened, organisationOf, withStore } from "./store.ts"
@@ -89,33 +90,38 @@ const change = async ({ store, config }: Opened, input: Input, of: OrganisationC
 
 const modelsChange = (organisation: Organisation, input: Input, catalog: Catalog): ReturnType<OrganisationChange> => {
   const verb = oneOf(input, ["all", "only", "enable", "disable"])
-  const names = input.words.slice(2).map(name => modelName(catalog, name))
-  if ((verb === "all") !== (names.length === 0)) {
+  const models = input.words.slice(2).map(name => modelNamed(catalog, name))
+  if ((verb === "all") !== (models.length === 0)) {
     throw new CliError(verb === "all" ? "all takes no names of models" : `${verb} needs the name of a model`, 2)
   }
-  return modelChanges[verb]?.(organisation, names) ?? {}
+  return modelChanges[verb]?.(organisation, models) ?? {}
 }
 
 /** An organisation has every model but a few, or a list of its own. */
 const modelChanges: Readonly<
-  Record<string, (now: Organisation, names: readonly string[]) => ReturnType<OrganisationChange>>
+  Record<string, (now: Organisation, chosen: readonly Model[]) => ReturnType<OrganisationChange>>
 > = {
   all: () => ({ models: "all", disabled: [] }),
-  only: (_, names) => ({ models: [...new Set(names)], disabled: [] }),
-  enable: ({ models, disabled }, names) =>
-    models === "all" ? { disabled: without(disabled, names) } : { models: [...new Set([...models, ...names])] },
-  disable: ({ models, disabled }, names) =>
-    models === "all" ? { disabled: [...new Set([...disabled, ...names])] } : { models: without(models, names) },
+  only: (_, chosen) => ({ models: withThem([], chosen), disabled: [] }),
+  enable: ({ models, disabled }, chosen) =>
+    models === "all" ? { disabled: without(disabled, chosen) } : { models: withThem(models, chosen) },
+  disable: ({ models, disabled }, chosen) =>
+    models === "all" ? { disabled: withThem(disabled, chosen) } : { models: without(models, chosen) },
 }
 
-const without = (list: readonly string[], names: readonly string[]): readonly string[] =>
-  list.filter(name => !names.includes(name))
+const withThem = (list: readonly string[], models: readonly Model[]): readonly string[] => [
+  ...new Set([...list, ...models.filter(model => !isAmong(list, model)).map(({ name }) => name)]),
+]
 
-/** The current name: organisations keep no aliases. */
-const modelName = (catalog: Catalog, name: string): string => {
+/** Also where they stand under a name that is an old one by now. */
+const without = (list: readonly string[], models: readonly Model[]): readonly string[] =>
+  list.filter(name => !models.some(model => isAmong([name], model)))
+
+/** Organisations keep the current name. */
+const modelNamed = (catalog: Catalog, name: string): Model => {
   const model = catalog.find(name)
   if (model === undefined) throw new CliError(`the catalog has no model ${name}`)
-  return model.name
+  return model
 }
 
 const overlayName = ({ overlays }: Catalog, name: string): string => {

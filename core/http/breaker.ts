@@ -35,9 +35,20 @@ export interface Breaker {
   /** Claims the secret for one attempt at a model; false while either rests or another call probes it. */
   claim(vendor: Vendor, secret: Secret, model: string): boolean
   report(vendor: Vendor, secret: Secret, model: string, verdict: Verdict, restMs?: number): void
-  /** Milliseconds until the model may be tried again with some secret; 0 when it may now. */
-  restMs(vendor: Vendor, model: string): number
+  /** Until the model may be tried again with some secret. */
+  rest(vendor: Vendor, model: string): Rest
 }
+
+export interface Rest {
+  /** 0 when it may be tried now. */
+  readonly ms: number
+  /** The vendor's limit of requests is the reason, and no fault. */
+  readonly limited: boolean
+}
+
+/** Of some rests, the one that ends first. */
+export const shortest = (rests: readonly Rest[]): Rest =>
+  rests.reduce((least, rest) => (rest.ms < least.ms ? rest : least), rests[0] ?? { ms: 0, limited: false })
 
 export const createBreaker = (clock: Clock, gauge: Gauge): Breaker => {
   let present: ReadonlyMap<string, SecretHealth> = new Map()
@@ -77,10 +88,7 @@ export const createBreaker = (clock: Clock, gauge: Gauge): Breaker => {
       const told = verdict !== "rate_limited" || (restMs !== undefined && vendor.secrets.length > 1)
       healthOf(vendor, secret).report(model, told ? verdict : "unknown", restMs)
     },
-    restMs: (vendor, model) => {
-      const waits = vendor.secrets.map(secret => healthOf(vendor, secret).restMs(model))
-      return waits.length === 0 ? 0 : Math.min(...waits)
-    },
+    rest: (vendor, model) => shortest(vendor.secrets.map(secret => healthOf(vendor, secret).rest(model))),
   }
 }
 
@@ -133,13 +141,14 @@ class SecretHealth {
     }
     failed?.fail(now)
     if (verdict === "account") whole.rest(now, accountRestMs)
-    if (verdict === "rate_limited") whole.rest(now, Math.min(rateRestMaxMs, restMs ?? 0))
+    if (verdict === "rate_limited") whole.rest(now, Math.min(rateRestMaxMs, restMs ?? 0), true)
     this.#tell()
   }
 
-  restMs(model: string): number {
-    const now = this.#clock.steady()
-    return Math.max(...this.#both(model).map(health => Math.max(0, health.openUntil - now)))
+  rest(model: string): Rest {
+    const [whole, own] = this.#both(model)
+    const last = own.openUntil > whole.openUntil ? own : whole
+    return { ms: Math.max(0, last.openUntil - this.#clock.steady()), limited: last.limited }
   }
 
   #both(model: string): readonly [whole: Health, own: Health] {
@@ -165,6 +174,8 @@ class Health {
   #failures = 0
   /** 0 = closed; else it rests until then. */
   openUntil = 0
+  /** It rests because of the vendor's limit. */
+  limited = false
   /** After the rest one call probes; the others still pass it by. */
   #probing = false
   #restMs = firstRestMs
@@ -186,8 +197,9 @@ class Health {
     this.#probing = false
   }
 
-  rest(now: number, ms: number): void {
+  rest(now: number, ms: number, limited = false): void {
     this.openUntil = now + ms
+    this.limited = limited
     this.#probing = false
   }
 
@@ -201,6 +213,7 @@ class Health {
   recover(): void {
     this.#failures = 0
     this.openUntil = 0
+    this.limited = false
     this.#probing = false
     this.#restMs = firstRestMs
   }

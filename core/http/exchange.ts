@@ -7,7 +7,7 @@ import type { Attempt, Call, Clock, Draft, Log, Metrics, Outcome } from "../plug
 import type { Failure, Result } from "./answer.ts"
 import { AttemptRun } from "./attempt.ts"
 import { AttemptMetrics } from "./attempt-metrics.ts"
-import type { Breaker, Verdict } from "./breaker.ts"
+import { type Breaker, shortest, type Verdict } from "./breaker.ts"
 import type { GatewayCall } from "./call.ts"
 import type { Drains } from "./drains.ts"
 import { errorOf, holds, mayPass, reasonOf, says, verdictOf, withoutSecret } from "./failure.ts"
@@ -230,10 +230,13 @@ export class Exchange {
 
   /** Every secret rests: the breaker answers instead of the vendor. */
   #nobody(): GatewayError {
-    const waits = this.#call
+    const { breaker } = this.#context
+    const rests = this.#call
       .get("plan")
-      .map((target: Target) => this.#context.breaker.restMs(this.#table.vendor(target.vendor), target.model))
-    const seconds = Math.max(1, Math.ceil(Math.min(...waits) / 1000))
+      .map((target: Target) => breaker.rest(this.#table.vendor(target.vendor), target.model))
+    const { ms, limited } = shortest(rests)
+    if (limited) return errorOf({ kind: "rate_limited", status: 429, message: "", retryAfterMs: ms })
+    const seconds = Math.max(1, Math.ceil(ms / 1000))
     return new GatewayError("upstream_unavailable", "The model's vendor is not available. Try again later.", {
       headers: { "retry-after": String(seconds) },
     })

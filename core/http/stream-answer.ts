@@ -91,7 +91,7 @@ export class StreamAnswer implements Answer {
     this.close()
     const { upstreamEnd } = this.#run
     const billed = await this.#run.bill(upstreamEnd)
-    const told = countedBy(draft, billed) + last
+    const told = countedBy(draft, billed) ?? last
     await call.client.end(told === "" ? undefined : told)
     this.#run.finish(billed, call.client.gone ? "abandoned" : upstreamEnd)
   }
@@ -236,8 +236,8 @@ export class StreamAnswer implements Answer {
 const empty = Buffer.alloc(0)
 
 /** Who asked for the usage of a stream reads what it was billed by, also where the vendor told none. */
-const countedBy = (draft: Draft, { source, usage }: Billed): string =>
-  draft.verb === "stream" && source === "counted" && usage !== undefined ? (draft.counted?.(usage) ?? "") : ""
+const countedBy = (draft: Draft, { source, usage }: Billed): string | undefined =>
+  draft.verb === "stream" && source === "counted" && usage !== undefined ? draft.counted?.(usage) : undefined
 
 /** Where the lines of the event with this data begin. */
 const eventStart = (bytes: Buffer, data: Buffer): number => {

@@ -29,8 +29,8 @@ export class WholeAnswer implements Answer {
 
   async end(body: Buffer): Promise<void> {
     const { call, draft } = this.#run.parts
+    if (draft.verb === "stream") return this.#insteadOfStream(body)
     const answer = draft.verb === "send" ? draft.answer(body) : undefined
-    if (draft.verb === "stream") throw new Error("a stream was asked for, a whole answer came")
     await this.#run.saw()
     this.#run.waited()
     const billed = await this.#run.bill("delivered")
@@ -46,6 +46,13 @@ export class WholeAnswer implements Answer {
       await call.client.end(out)
     }
     this.#run.finish(billed, call.client.gone ? "abandoned" : "delivered")
+  }
+
+  /** Some vendors refuse a stream inside a 200, in JSON; whatever else comes cannot be translated. */
+  #insteadOfStream(data: Buffer): void {
+    const sign = this.#run.parts.api.sign({ data })
+    if (sign.sign !== "fault") throw new Error("a stream was asked for, a whole answer came")
+    this.#run.failed({ fault: sign.fault })
   }
 
   async cut(_error: GatewayError): Promise<void> {

@@ -25,13 +25,18 @@ class Window {
     return {
       allowed,
       remaining: this.#times.length - this.#count,
-      retryAfterMs: allowed ? 0 : this.#oldest() + limit.windowMs - now,
-      resetMs: Math.max(0, this.#last + limit.windowMs - now),
+      retryAfterMs: allowed ? 0 : this.#left(this.#oldest(), now),
+      resetMs: Math.max(0, this.#left(this.#last, now)),
     }
   }
 
+  /** Of the window of a hit. In this order: steady time has fractions, and a sum with them would be a little off. */
+  #left(time: number, now: number): number {
+    return this.#windowMs - (now - time)
+  }
+
   idle(now: number): boolean {
-    return this.#last + this.#windowMs <= now
+    return this.#left(this.#last, now) <= 0
   }
 
   #oldest(): number {
@@ -45,7 +50,7 @@ class Window {
   }
 
   #forget(now: number): void {
-    while (this.#count > 0 && this.#times[this.#head]! + this.#windowMs <= now) this.#drop()
+    while (this.#count > 0 && this.#left(this.#times[this.#head]!, now) <= 0) this.#drop()
   }
 
   #drop(): void {

@@ -81,11 +81,10 @@ export class ByteChunks {
     this.#head = { id, object: "chat.completion.chunk", created }
   }
 
-  /** The chunk of usage of a vendor that told none; nothing where it is not wanted, or told. */
+  /** With the chunk of usage of a vendor that told none; without it where it is not wanted, or told. */
   counted(usage: Usage): string {
-    if (!this.#options.includeUsage || this.#toldUsage) return ""
-    const chunk = { ...this.#head, model: this.#options.model, choices: [], usage: tokensOf(usage) }
-    return `data: ${JSON.stringify(chunk)}\n\n`
+    if (!this.#options.includeUsage || this.#toldUsage) return doneEvent
+    return jsonEvent({ ...this.#head, model: this.#options.model, ...usageOf(usage) }) + doneEvent
   }
 
   /** @throws GatewayError `upstream_unavailable` (502): the stream ended, the answer did not */
@@ -142,10 +141,13 @@ export const withoutUsage = (data: Buffer): Buffer | "" => {
 const tellsUsage = (data: Buffer): boolean =>
   data.includes(usageKey) && /"usage"\s*:\s*\{/.test(data.toString("latin1"))
 
-const tokensOf = (usage: Usage): JsonObject => {
+/** What a chunk of usage has of its own. */
+export const usageOf = (usage: Usage): JsonObject => {
   const [prompt_tokens, completion_tokens] = [tokensIn(usage, inputBuckets), tokensIn(usage, outputBuckets)]
-  return { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens }
+  return { choices: [], usage: { prompt_tokens, completion_tokens, total_tokens: prompt_tokens + completion_tokens } }
 }
+
+export const jsonEvent = (chunk: JsonObject): string => `data: ${JSON.stringify(chunk)}\n\n`
 
 const chunkIn = (data: Buffer): JsonObject => {
   try {

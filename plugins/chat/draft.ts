@@ -9,8 +9,9 @@ import {
   GatewayError,
   hubDraft,
 } from "../../core/index.ts"
-import { ByteChunks, doneEvent } from "./chunks.ts"
+import { ByteChunks } from "./chunks.ts"
 import type { Reasoning, ReasoningLog } from "./reasoning.ts"
+import { TranslatedChunks } from "./translated.ts"
 
 /** A comment, which clients of event streams pass over. */
 const ping = ": keep-alive\n\n"
@@ -53,23 +54,20 @@ const whole = ({ spoke, context, memo, log }: Asked, body: Buffer): string => {
   return JSON.stringify({ ...answer, model: context.model.name })
 }
 
-const streamed = ({ adapter, spoke, request, context, memo, log }: Asked) => {
-  const { model, includeUsage } = context
+const streamed = (asked: Asked) => {
+  const { spoke, context, memo } = asked
   const stream = spoke.stream?.(context, memo)
-  if (stream === undefined) {
-    const api = adapter.apis[spoke.api]!
-    const choices = typeof request.n === "number" ? request.n : 1
-    const chunks = new ByteChunks({ api, model: model.name, includeUsage, choices, log })
-    return {
-      push: chunks.push.bind(chunks),
-      counted: chunks.counted.bind(chunks),
-      end: chunks.end.bind(chunks),
-    }
-  }
-  const written = (chunks: readonly Readonly<Record<string, unknown>>[]): string =>
-    chunks.map(chunk => `data: ${JSON.stringify({ ...chunk, model: model.name })}\n\n`).join("")
+  const chunks = stream === undefined ? bytesOf(asked) : new TranslatedChunks(stream, context)
   return {
-    push: (event: Parameters<typeof stream.push>[0]) => written(stream.push(event)),
-    end: () => written(stream.end()) + doneEvent,
+    push: chunks.push.bind(chunks),
+    counted: chunks.counted.bind(chunks),
+    end: chunks.end.bind(chunks),
   }
+}
+
+const bytesOf = ({ adapter, spoke, request, context, log }: Asked): ByteChunks => {
+  const { model, includeUsage } = context
+  const api = adapter.apis[spoke.api]!
+  const choices = typeof request.n === "number" ? request.n : 1
+  return new ByteChunks({ api, model: model.name, includeUsage, choices, log })
 }

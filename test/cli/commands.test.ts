@@ -127,6 +127,18 @@ t.test("an organisation's models are all but some, or a list", async t => {
   t.match(await json("org models north all"), { models: "all", disabled: [] })
 })
 
+t.test("a model that got another name is switched by each of its names", async t => {
+  const { json, file } = await withMember(t)
+  const catalog = join(dirname(file), "catalog.yaml")
+  await json("org models north disable small")
+  writeFileSync(catalog, catalogYaml.replace("  small:", "  newer:").replace("tiny: small", "small: newer"))
+  t.same((await json("org models north disable newer")).disabled, ["small"], "it is off already")
+  t.same((await json("org models north enable newer")).disabled, [])
+  await json("org models north only large newer")
+  writeFileSync(catalog, catalogYaml.replace("tiny: small", "newer: small"))
+  t.same((await json("org models north disable small")).models, ["large"])
+})
+
 t.test("an overlay is given and taken away, and the gateway switched", async t => {
   const { json, run, file } = await withMember(t)
   t.equal((await json("org overlay north partner")).overlay, "partner")

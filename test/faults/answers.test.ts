@@ -89,6 +89,20 @@ t.test("a whole answer where a stream was asked for, and a stream where a whole 
   t.equal(await other.spent(), 50_000)
 })
 
+t.test("a stream that is refused inside a 200, in JSON, is refused: as an ordinary error, for nothing", async t => {
+  const refusals: readonly [error: object, status: number, tries: number][] = [
+    [{ message: "too long", type: "invalid_request_error", code: "context_length_exceeded" }, 400, 1],
+    [{ message: "slow down", type: "rate_limit_error", code: "rate_limit_exceeded" }, 429, 2],
+    [{ message: "bad key", type: "invalid_request_error", code: "invalid_api_key" }, 502, 1],
+  ]
+  for (const [error, status, tries] of refusals) {
+    const relay = await openRelay(t, answering({ body: JSON.stringify({ error }) }))
+    t.equal((await ask(relay.url + wires.chat.path(true), wires.chat.request(true))).status, status)
+    t.equal(relay.vendor.requests.length, tries, "what may pass is tried again")
+    t.equal(await relay.spent(), 0)
+  }
+})
+
 t.test("usage counts wherever it stands, and only once", async t => {
   const chunk = (part: object) => `data: ${JSON.stringify({ id: "c", choices: [], ...part })}\n\n`
   const choices = (content: string, finish: string | null = null) => ({

@@ -113,6 +113,24 @@ t.test("an account's fault moves on to the second target", async t => {
   t.equal(relay.vendor.requests.length, 1)
 })
 
+t.test("while every secret rests for its vendor's limit, calls are 429 as the one that met it", async t => {
+  const limited = answering({ status: 429, headers: { "retry-after": "7" }, body: "{}" })
+  const secrets = ["one", "two"].map(name => ({ env: "VENDOR_KEY", name }))
+  for (const wire of [wires.chat, wires.messages]) {
+    const clock = testClock()
+    const relay = await openRelay(t, limited, { settings: { secrets }, clock })
+    const call = async () => {
+      const { status, headers } = await ask(relay.url + wire.path(false), wire.request(false))
+      return { status, wait: headers["retry-after"] }
+    }
+    t.same(await call(), { status: 429, wait: "7" })
+    await clock.advance(1_500)
+    t.same(await call(), { status: 429, wait: "6" }, "5.5 seconds, rounded up")
+    t.equal(relay.vendor.requests.length, 2, "the vendor is left in peace")
+    t.match(await relay.metrics(), /tollgate_errors_total\{[^}]*vendor_rate_limited[^}]*\} 2/)
+  }
+})
+
 t.test("account faults behind other statuses are ours as well", async t => {
   const told: readonly (readonly [wire: Wire, status: number, body: object])[] = [
     [

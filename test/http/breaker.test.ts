@@ -37,7 +37,7 @@ t.test("five failures in a row rest a secret; then one call probes it, and a suc
     breaker.report(vendor, one, "m", "failed")
   }
   t.notOk(breaker.claim(vendor, one, "m"))
-  t.equal(breaker.restMs(vendor, "m"), 5_000)
+  t.equal(breaker.rest(vendor, "m").ms, 5_000)
   await clock.advance(5_000)
   t.ok(breaker.claim(vendor, one, "m"), "one call probes")
   t.notOk(breaker.claim(vendor, one, "m"), "the others still pass it by")
@@ -53,7 +53,7 @@ t.test("a clock that is set lengthens no rest, and ends none", async t => {
   for (let i = 0; i < 5; i++) breaker.report(vendor, one, "m", "failed")
   for (const by of [-3_600_000, 86_400_000]) {
     clock.set(by)
-    t.equal(breaker.restMs(vendor, "m"), 5_000)
+    t.equal(breaker.rest(vendor, "m").ms, 5_000)
     t.notOk(breaker.claim(vendor, one, "m"))
   }
   await clock.advance(5_000)
@@ -68,7 +68,7 @@ t.test("a probe that fails doubles the rest", async t => {
   await clock.advance(5_000)
   t.ok(breaker.claim(vendor, one, "m"))
   breaker.report(vendor, one, "m", "failed")
-  t.equal(breaker.restMs(vendor, "m"), 10_000)
+  t.equal(breaker.rest(vendor, "m").ms, 10_000)
 })
 
 t.test("no rest is longer than a minute, and a success makes the next one short again", async t => {
@@ -78,15 +78,15 @@ t.test("no rest is longer than a minute, and a success makes the next one short 
   for (let i = 0; i < 5; i++) breaker.report(vendor, one, "m", "failed")
   const rests: number[] = []
   for (let i = 0; i < 6; i++) {
-    rests.push(breaker.restMs(vendor, "m"))
-    await clock.advance(breaker.restMs(vendor, "m"))
+    rests.push(breaker.rest(vendor, "m").ms)
+    await clock.advance(breaker.rest(vendor, "m").ms)
     t.ok(breaker.claim(vendor, one, "m"))
     breaker.report(vendor, one, "m", "failed")
   }
   t.same(rests, [5_000, 10_000, 20_000, 40_000, 60_000, 60_000])
   breaker.report(vendor, one, "m", "ok")
   for (let i = 0; i < 5; i++) breaker.report(vendor, one, "m", "failed")
-  t.equal(breaker.restMs(vendor, "m"), 5_000)
+  t.equal(breaker.rest(vendor, "m").ms, 5_000)
 })
 
 t.test("a probe after a fault of our account that fails rests again: it need not fail five times", async t => {
@@ -97,7 +97,7 @@ t.test("a probe after a fault of our account that fails rests again: it need not
   await clock.advance(30_000)
   t.ok(breaker.claim(vendor, one, "m"))
   breaker.report(vendor, one, "m", "unreachable")
-  t.equal(breaker.restMs(vendor, "m"), 5_000)
+  t.equal(breaker.rest(vendor, "m").ms, 5_000)
 })
 
 t.test("a probe that ended for reasons of ours leaves the next call to probe", async t => {
@@ -124,6 +124,21 @@ t.test("a success in between starts the count anew", async t => {
   t.ok(breaker.claim(vendor, one, "m"))
 })
 
+t.test("a rest tells whether a limit is its reason, of the secret that is back first", async t => {
+  const vendor = vendorWith("one", "two")
+  const { clock, breaker } = open(vendor)
+  const [one, two] = vendor.secrets as [Secret, Secret]
+  breaker.report(vendor, one, "m", "account")
+  breaker.report(vendor, two, "m", "rate_limited", 10_000)
+  t.same(breaker.rest(vendor, "m"), { ms: 10_000, limited: true })
+  breaker.report(vendor, two, "m", "rate_limited", 40_000)
+  t.same(breaker.rest(vendor, "m"), { ms: 30_000, limited: false })
+  await clock.advance(40_000)
+  t.ok(breaker.claim(vendor, two, "m"))
+  breaker.report(vendor, two, "m", "ok")
+  t.same(breaker.rest(vendor, "m"), { ms: 0, limited: false })
+})
+
 t.test("a fault of our account rests the secret at once, and only that one", async t => {
   const vendor = vendorWith("one", "two")
   const { breaker } = open(vendor)
@@ -131,7 +146,7 @@ t.test("a fault of our account rests the secret at once, and only that one", asy
   breaker.report(vendor, one, "m", "account")
   t.notOk(breaker.claim(vendor, one, "m"))
   t.ok(breaker.claim(vendor, two, "m"))
-  t.equal(breaker.restMs(vendor, "m"), 0, "another secret may be tried now")
+  t.equal(breaker.rest(vendor, "m").ms, 0, "another secret may be tried now")
 })
 
 t.test("a rate limit rests a secret for the time that the vendor names, when there is another", async t => {
@@ -185,7 +200,7 @@ t.test("a model that fails rests alone; what concerns the secret rests all of it
   t.ok(breaker.claim(vendor, one, "other"))
   breaker.report(vendor, one, "other", "ok")
   t.notOk(breaker.claim(vendor, one, "m"), "another's success tells nothing of it")
-  t.equal(breaker.restMs(vendor, "other"), 0)
+  t.equal(breaker.rest(vendor, "other").ms, 0)
   t.same(states, [0, 2])
   for (let i = 0; i < 5; i++) breaker.report(vendor, one, i % 2 === 0 ? "other" : "third", "unreachable")
   t.notOk(breaker.claim(vendor, one, "other"))
@@ -199,7 +214,7 @@ t.test("a new value, origin or way to be called starts afresh; what is unchanged
     breaker.keep([vendor], targets)
     t.ok(breaker.claim(vendor, vendor.secrets[0] as Secret, "m"))
     breaker.report(vendor, vendor.secrets[0] as Secret, "m", "account")
-    t.equal(breaker.restMs(vendor, "m"), 30_000)
+    t.equal(breaker.rest(vendor, "m").ms, 30_000)
     t.equal(states.at(-1), 2)
   }
   bench(vendorOf([secret("key", "old")]))

@@ -84,6 +84,16 @@ t.test("rate limits", async t => {
     t.match(await product.metrics(), 'tollgate_rate_limited_total{bucket="common"} 3\n')
   })
 
+  await t.test("never name a time beyond the window, though steady time has fractions", async t => {
+    const product = await openProduct(t, limited({ ...testClock(), steady: () => 6000.1 }))
+    for (const status of [200, 200, 429]) {
+      const answer = await product.call("/credits/")
+      t.equal(answer.status, status)
+      t.equal(answer.headers.get("ratelimit-reset"), "60")
+      t.equal(answer.headers.get("retry-after"), status === 429 ? "60" : null)
+    }
+  })
+
   await t.test("count each bucket apart", async t => {
     const requests = (count: number) => ({ requests: count, window: "60s" })
     const limits = { "rate-limit": { common: requests(1), polling: requests(2) } }
@@ -217,6 +227,23 @@ t.test("models", async t => {
       (await get("/models/?type=embedding,image")).data.map(one => one.id),
       ["picture", "vectors"],
     )
+  })
+
+  await t.test("stay on or off for an organisation when the catalog gives them another name", async t => {
+    const { gpt, claude } = productCatalog.models
+    const renamed = await openProduct(t, { catalog: { models: { gpt, claude } } })
+    const { directory } = renamed.gateway.parts.store
+    const listed = async () =>
+      ((await (await renamed.call("/models/")).json()) as { data: Tree[] }).data.map(one => one.id)
+    t.same(await renamed.reload({ catalog: { models: { newer: gpt, claude }, aliases: { gpt: "newer" } } }), [])
+    await directory.changeOrganisation("acme", () => ({ models: "all", disabled: ["gpt"] }))
+    t.same(await listed(), ["claude"])
+    for (const model of ["gpt", "newer"]) {
+      const answer = await renamed.call("/chat/completions/", { model, messages: [{ role: "user", content: "hi" }] })
+      t.match(await answer.json(), { detail: `invalid_request_error - Model '${model}' not found` })
+    }
+    await directory.changeOrganisation("acme", () => ({ models: ["gpt"], disabled: [] }))
+    t.same(await listed(), ["newer"])
   })
 
   await t.test("have a detail with parameters, price and aliases, also by an old name", async t => {

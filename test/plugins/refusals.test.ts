@@ -213,6 +213,8 @@ t.test("refusals", async t => {
   })
 })
 
+const boolStream = { loc: ["body", "stream"], type: "bool_type", msg: "Input should be a valid boolean", input: "true" }
+
 const invalid: readonly [what: string, path: string, body: unknown, item: object][] = [
   ["no model", "/chat/completions/", { messages }, { loc: ["body", "model"], type: "missing" }],
   ["a model that is no text", "/chat/completions/", chat(7), { loc: ["body", "model"], type: "string_type" }],
@@ -223,6 +225,8 @@ const invalid: readonly [what: string, path: string, body: unknown, item: object
     { model: "gpt", messages: [{ role: "king", content: "" }] },
     { loc: ["body", "messages", 0, "role"], type: "literal_error" },
   ],
+  ["a stream that is a word", "/chat/completions/", chat("gpt", { stream: "true" }), boolStream],
+  ["a stream that is a word", "/responses/", { model: "gpt", input: "hi", stream: "true" }, boolStream],
   ["broken JSON", "/chat/completions/", '{"model":', { type: "json_invalid" }],
   [
     "a limit that is no number",

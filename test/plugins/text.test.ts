@@ -12,6 +12,23 @@ const chunks = [
   chunk({ choices: [], usage }),
   "[DONE]",
 ]
+const messagesEvent = (type: string, part: object): string =>
+  `event: ${type}\ndata: ${JSON.stringify({ type, index: 0, ...part })}`
+/** Of each wire one that never tells its usage. */
+const silentStreams: Readonly<Record<string, readonly string[]>> = {
+  gpt: chunks.slice(0, 2).map(one => JSON.stringify({ ...JSON.parse(one), usage: null })),
+  claude: [
+    messagesEvent("message_start", { message: { id: "m", type: "message", role: "assistant", content: [] } }),
+    messagesEvent("content_block_start", { content_block: { type: "text", text: "" } }),
+    messagesEvent("content_block_delta", { delta: { type: "text_delta", text: "Hello" } }),
+    messagesEvent("content_block_stop", {}),
+    messagesEvent("message_delta", { delta: { stop_reason: "end_turn" } }),
+    messagesEvent("message_stop", {}),
+  ],
+  gemini: [
+    JSON.stringify({ candidates: [{ content: { parts: [{ text: "Hello" }] }, finishReason: "STOP", index: 0 }] }),
+  ],
+}
 const dataOf = (text: string): string[] =>
   text
     .split("\n\n")
@@ -50,17 +67,22 @@ t.test("chat", async t => {
 
   await t.test("tells them what they paid for where the vendor tells no usage", async t => {
     const product = await openProduct(t)
-    const silent = chunks.slice(0, 2).map(chunk => JSON.stringify({ ...JSON.parse(chunk), usage: null }))
-    product.vendor.answer = (_, response) => events(response, ...silent)
-    const request = { model: "gpt", messages, stream: true, stream_options: { include_usage: true } }
-    const data = dataOf(await (await product.call("/chat/completions/", request)).text())
-    const [first, last] = [data[0], data.at(-2)].map(chunk => JSON.parse(chunk!))
-    const { prompt_tokens, completion_tokens, total_tokens } = last.usage
-    t.match(last, { id: first.id, created: first.created, object: first.object, model: "gpt", choices: [] })
-    t.ok(prompt_tokens > 0 && completion_tokens > 0)
-    t.equal(total_tokens, prompt_tokens + completion_tokens)
-    t.equal((await product.balance()).spent, 1_000 * prompt_tokens + 2_000 * completion_tokens)
-    t.equal(data.at(-1), "[DONE]")
+    for (const [model, silent] of Object.entries(silentStreams)) {
+      const before = (await product.balance()).spent
+      product.vendor.answer = (_, response) => events(response, ...silent)
+      const request = { model, messages, stream: true, stream_options: { include_usage: true } }
+      const data = dataOf(await (await product.call("/chat/completions/", request)).text())
+      const told = data.slice(0, -1).map(one => JSON.parse(one))
+      const [first, last] = [told[0], told.at(-1)]
+      const { prompt_tokens, completion_tokens, total_tokens } = last.usage
+      t.match(last, { id: first.id, created: first.created, object: first.object, model, choices: [] })
+      t.ok(prompt_tokens > 0 && completion_tokens > 0, model)
+      t.equal(total_tokens, prompt_tokens + completion_tokens)
+      t.equal((await product.balance()).spent - before, 1_000 * prompt_tokens + 2_000 * completion_tokens)
+      t.equal(data.at(-1), "[DONE]")
+      t.equal(told.filter(one => one.choices.length === 0).length, 1, "once, and behind all others")
+      t.equal(told.at(-2).choices[0].finish_reason, "stop")
+    }
   })
 
   await t.test("names a file of the vendor's account where its operator shares them with everyone", async t => {
