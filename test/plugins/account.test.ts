@@ -276,6 +276,10 @@ t.test("models", async t => {
     const next = await get("/anthropic/v1/models?after_id=claude")
     t.match(next, { data: [{ id: "gpt-shared" }], has_more: false })
     t.match(await get("/anthropic/v1/models?before_id=gpt-shared"), { data: [{ id: "claude" }], has_more: false })
+    const pages = await Promise.all(
+      ["?pageSize=1", "?pageSize=0", "?pageSize=999999999", ""].map(query => get(`/google/v1beta/models${query}`)),
+    )
+    for (const page of pages) t.match(page, { models: [{ name: "models/gemini" }], nextPageToken: undefined })
     t.match(await get("/google/v1beta/models"), {
       models: [
         {

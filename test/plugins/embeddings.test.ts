@@ -257,6 +257,7 @@ t.test("an answer that cannot be read is a 502 that costs nothing", async t => {
     ["cohere", { embeddings: { float: [[1], [2]] } }],
     ["cohere", { embeddings: { int8: [[1]] }, meta: { billed_units: { input_tokens: 4 } } }],
     ["cohere", { embeddings: { float: [["x"]] } }],
+    ["cohere", { embeddings: { float: [[]] } }],
     ["voyage", { data: [], usage: { total_tokens: 3 } }],
     ["jina", { data: [{ embedding: null }], usage: { total_tokens: 3 } }],
     ["google", {}],

@@ -186,8 +186,10 @@ t.test("metrics: tokens are counted once, in four types", async t => {
     cache_write_5m: 8,
     cache_write_1h: 16,
     output: 32,
+    audio_output: 64,
+    image_output: 128,
     reasoning: 30,
   }
   const counts = Object.entries(tokenCounts).map(([type, count]) => [type, count(usage)])
-  t.same(Object.fromEntries(counts), { input: 3, cache_read: 4, cache_write: 24, output: 32 })
+  t.same(Object.fromEntries(counts), { input: 3, cache_read: 4, cache_write: 24, output: 224 })
 })

@@ -5,16 +5,16 @@ import { request as httpRequest } from "node:http"
 import t, { type Test } from "tap"
 import { testGateway, testKey } from "../../core/testing.ts"
 import { sha256 } from "../fixtures/client.ts"
-import { answering, fakeVendor } from "../fixtures/vendor.ts"
+import { answering, fakeVendor, streaming } from "../fixtures/vendor.ts"
 import { echoServer } from "../fixtures/web-socket.ts"
 
-const open = async (t: Test, origin: string, line: object = {}, vendor: object = {}) => {
+const open = async (t: Test, origin: string, line: object = {}, vendor: object = {}, others: object = {}) => {
   const gateway = await testGateway({
     env: { K: "vendor-secret" },
     gateway: {
       sandbox: false,
       shutdown: "200ms",
-      vendors: { tools: { adapter: "http", origin, secrets: [{ env: "K" }], ...vendor } },
+      vendors: { tools: { adapter: "http", origin, secrets: [{ env: "K" }], ...vendor }, ...others },
       plugins: [
         "metrics",
         "access-log",
@@ -89,6 +89,65 @@ t.test("a refusal of the vendor costs nothing; a refusal of our account is never
   t.notMatch(await refused.text(), "vendor-secret")
 })
 
+t.test("a stream of events passes as it is, for the price of one request", async t => {
+  const body = 'event: tick\ndata: {"at":1}\n\n: quiet\n\ndata: 2\n\n'
+  const vendor = await fakeVendor(t, streaming(body, { size: 7 }))
+  const gateway = await open(t, vendor.origin)
+  const response = await gateway.call("/tools/x/ticks", undefined, { method: "GET" })
+  t.match(response.headers.get("content-type"), /^text\/event-stream/)
+  t.equal(await response.text(), body)
+  t.equal((await gateway.balance()).spent, 2_000_000)
+})
+
+t.test("a path of the vendor's origin stands before the rest, whatever it ends with", async t => {
+  const vendor = await fakeVendor(t, answering({ body: "{}" }))
+  const echo = await echoServer()
+  t.teardown(() => echo.close())
+  for (const end of ["", "/"]) {
+    const relayed = await open(t, `${vendor.origin}/api/v2${end}`)
+    await (await relayed.call("/tools/x/a?q=1", undefined, { method: "GET" })).text()
+    const carried = await open(t, `${echo.origin}/api/v2${end}`)
+    const socket = await socketTo(`${carried.url}/tools/x/a?q=1`, { authorization: `Bearer ${testKey}` })
+    socket.end()
+  }
+  t.same(
+    vendor.requests.map(({ target }) => target),
+    ["/api/v2/a?q=1", "/api/v2/a?q=1"],
+  )
+  t.same(
+    echo.asked.map(({ url }) => url),
+    ["/api/v2/a?q=1", "/api/v2/a?q=1"],
+  )
+})
+
+t.test("the gateway's own errors bear the shape that the line asks for", async t => {
+  const gateway = await open(t, "http://127.0.0.1:9", { dialect: "http" })
+  const refused = await fetch(`${gateway.url}/tools/x/thing`, { headers: { "user-agent": "test" } })
+  t.equal(refused.status, 401)
+  t.same(await refused.json(), {
+    detail: "Authorization header is not supplied",
+    error: {
+      message: "Authorization header is not supplied",
+      type: "authentication_error",
+      code: "invalid_api_key",
+      param: null,
+    },
+  })
+  const gone = await gateway.call("/tools/x/thing", undefined, { method: "GET" })
+  t.match(await gone.json(), { error: { type: "server_error", code: "upstream_unreachable" } })
+})
+
+t.test("a line whose vendor has no secret yet is left out, and the log says what is missing", async t => {
+  const origin = "http://127.0.0.1:9"
+  const other = { adapter: "http", origin, secrets: [{ env: "K" }] }
+  const gateway = await open(t, origin, {}, { secrets: [{ env: "NOT_SET" }], optional: true }, { other })
+  t.equal((await gateway.call("/tools/x/thing", undefined, { method: "GET" })).status, 404)
+  t.match(
+    gateway.lines.filter(({ level }) => level === "warn"),
+    [{ path: "/tools/x/", vendor: "tools", unset: ["NOT_SET"] }],
+  )
+})
+
 t.test("the gateway's own guards stand before it", async t => {
   const vendor = await fakeVendor(t, answering({ status: 200, headers: {}, body: Buffer.from("ok") }))
   const gateway = await open(t, vendor.origin)
@@ -118,7 +177,7 @@ const socketTo = (
   headers: Record<string, string>,
 ): Promise<{ status: number; fields: object; say(text: string): Promise<string>; end(): void }> =>
   new Promise((resolve, reject) => {
-    const { hostname, port, pathname } = new URL(url)
+    const { hostname, port, pathname, search } = new URL(url)
     const handshake = {
       connection: "Upgrade",
       upgrade: "websocket",
@@ -128,7 +187,7 @@ const socketTo = (
     const asking = httpRequest({
       hostname,
       port,
-      path: pathname,
+      path: pathname + search,
       headers: { "user-agent": "test", ...handshake, ...headers },
     })
     asking.on("error", reject)
@@ -193,6 +252,19 @@ t.test("a vendor that refuses the handshake, or is not there, is an error that c
       one.lines.find(({ msg }) => msg === "call"),
       { outcome: "rejected", vendor: "tools", attempts: [{ vendor: "tools", secret: "K", status }] },
     )
+  }
+})
+
+t.test("a vendor that refuses our account is not asked again for a WebSocket while its secret rests", async t => {
+  for (const status of [401, 403]) {
+    const refusing = await echoServer(status)
+    t.teardown(() => refusing.close())
+    const gateway = await open(t, refusing.origin)
+    for (let time = 1; time <= 2; time += 1) {
+      t.equal((await socketTo(`${gateway.url}/tools/x/live`, { authorization: `Bearer ${testKey}` })).status, 502)
+    }
+    t.equal(refusing.asked.length, 1)
+    t.match(await gateway.balance(), { spent: 0, held: 0 })
   }
 })
 

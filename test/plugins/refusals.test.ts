@@ -239,6 +239,24 @@ const invalid: readonly [what: string, path: string, body: unknown, item: object
   ["an unknown group", "/usage/?by=colour", undefined, { loc: ["query", "by"], type: "literal_error" }],
   ["an unknown scope", "/usage/?scope=world", undefined, { loc: ["query", "scope"], type: "literal_error" }],
   ["a day that is none", "/usage/?from=2026-02-30", undefined, { loc: ["query", "from"], type: "date_parsing" }],
+  [
+    "a page whose size is no number",
+    "/google/v1beta/models?pageSize=x",
+    undefined,
+    { loc: ["query", "pageSize"], type: "int_parsing" },
+  ],
+  [
+    "a page behind a model that is not there",
+    "/anthropic/v1/models?after_id=nobody",
+    undefined,
+    { loc: ["query", "after_id"], type: "value_error" },
+  ],
+  [
+    "an earlier response that is no id",
+    "/responses/",
+    { model: "gpt", input: "hi", previous_response_id: 7 },
+    { loc: ["body", "previous_response_id"], type: "string_type" },
+  ],
   ["a page of nothing", "/anthropic/v1/models?limit=0", undefined, { loc: ["query", "limit"], type: "int_parsing" }],
 ]
 

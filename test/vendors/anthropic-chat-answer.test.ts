@@ -307,6 +307,14 @@ t.test("unknown events, blocks and deltas are passed over, and what is padded or
   t.match(putTogether(streamedAnswer(events)), { content: "Oh yes", calls: [], finish: "stop" })
 })
 
+t.test("an answer that says nothing has an empty text; one that only calls has none", async t => {
+  const answer = (content: readonly object[]) =>
+    spoke.whole(Buffer.from(JSON.stringify(message({ content }))), contextFor(), { names: new Map() })
+  t.match(answer([]), { choices: [{ message: { content: "" } }] })
+  const call = { type: "tool_use", id: "a", name: "look", input: {} }
+  t.match(answer([call]), { choices: [{ message: { content: null } }] })
+})
+
 t.test("a torn event is an error: an answer with a hole is not passed off as whole", async t => {
   const torn = { type: "content_block_delta", data: Buffer.from('{"type":"content_block_delta","ind') }
   t.throws(() => streamedAnswer([...eventsFrom(start()), torn]), { code: "upstream_unreadable" })

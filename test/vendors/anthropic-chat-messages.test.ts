@@ -35,10 +35,12 @@ t.test("cache markers keep the system text in its blocks, and stay on messages",
     { role: "system", content: [{ ...text("Long."), cache_control: marker }] },
     { role: "system", content: "Short." },
     { ...user("Hi"), cache_control: marker },
+    { ...user([text("There"), text("again")]), cache_control: marker },
   ]
   const body = bodyFor({ messages })
   t.same(body.system, [{ ...text("Long."), cache_control: marker }, text("Short.")])
-  t.same(body.messages, [{ role: "user", content: [{ ...text("Hi"), cache_control: marker }] }])
+  const marked = (value: string) => ({ ...text(value), cache_control: marker })
+  t.same(body.messages, [{ role: "user", content: [marked("Hi"), text("There"), marked("again")] }], "on the last part")
 })
 
 t.test("later instructions keep their place", async t => {
@@ -306,6 +308,10 @@ t.test("audio and unknown parts are refused at their place", async t => {
   const at = refusedAt("messages[0].content[1]")
   for (const type of ["input_audio", "video_url", "", "toString"]) {
     t.throws(() => messagesFor([user([text("Listen"), { type }])]), at, type)
+  }
+  for (const said of [assistant, (content: unknown) => ({ role: "system", content })]) {
+    const picture = image("https://pictures.example/a.png")
+    t.throws(() => messagesFor([user("Look"), said(picture)]), refusedAt("messages[1].content[0]"))
   }
   t.throws(
     () => messagesFor([user("Hi"), { ...assistant(null), audio: { id: "audio-1" } }]),

@@ -80,6 +80,7 @@ t.test("faults of our account are known by their words, and nothing of the vendo
       400,
       { error: { code: 400, status: "INVALID_ARGUMENT", message: "bad", details: [{ reason: "API_KEY_INVALID" }] } },
     ],
+    [google, 400, { error: { code: 400, status: "INVALID_ARGUMENT", message: "API key not valid. Please pass one" } }],
     [google, 400, { error: { code: 400, status: "FAILED_PRECONDITION", message: "User location is not supported" } }],
     [google, 403, { error: { code: 403, status: "PERMISSION_DENIED", message: "Project 123456 has no access" } }],
   ]
@@ -97,9 +98,10 @@ t.test("faults of our account are known by their words, and nothing of the vendo
 t.test("a client cannot make its own fault look like one of our account", async t => {
   const quotes = [
     "invalid api key",
+    "api key not valid",
     "API_KEY_INVALID",
-    "credit balance is too low",
-    "spend limit",
+    "your credit balance is too low",
+    "you have reached your spend limit",
     "insufficient_quota",
   ]
   for (const quote of quotes) {

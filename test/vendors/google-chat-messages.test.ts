@@ -56,7 +56,7 @@ t.test("bug 7: earlier reasoning is not turned into text; refusals are", async t
 t.test("media arrive as data, under their true names", async t => {
   const content = [
     { type: "image_url", image_url: { url: "data:image/jpg;base64,AAAA", detail: "low" } },
-    { type: "image_url", image_url: "data:image/png;name=x;base64,BBBB" },
+    { type: "image_url", image_url: "DATA:image/png;name=x;BASE64,BBBB" },
     { type: "input_audio", input_audio: { data: "CCCC", format: "mp3" } },
     { type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,DDDD" } },
   ]
@@ -76,7 +76,15 @@ t.test("a URL is the vendor's to open where the model can, and refused elsewhere
     { fileData: { fileUri: "https://a.example/x.png" } },
   ])
   t.throws(() => contentsOf(image("https://a.example/x.png")), field)
-  for (const url of ["http://a.example/x.png", "https://", "gs://bucket/x", "files/abc", "", "AAAA"]) {
+  for (const url of [
+    "http://a.example/x.png",
+    "ftp://a.example/https://b",
+    "https://",
+    "gs://bucket/x",
+    "files/abc",
+    "",
+    "AAAA",
+  ]) {
     t.throws(() => contentsOf(image(url), able), field, url)
   }
 })

@@ -51,6 +51,9 @@ t.test("the choice of tools gets its mode, and names in the vendor's spelling", 
 
 t.test("tools and choices that cannot be met are refused by their place", async t => {
   t.throws(() => sent({ tools: [f, { type: "custom", custom: { name: "c" } }] }), refuses("tools[1].type"))
+  for (const odd of [{ type: "custom", function: { name: "c" } }, { type: "function" }]) {
+    t.throws(() => sent({ tools: [odd] }), refuses("tools[0].type"))
+  }
   t.throws(() => sent({ tools: [{ type: "function", function: {} }] }), refuses("tools[0].function.name"))
   const stranger = { type: "function", function: { name: "x" } }
   for (const tool_choice of ["required", stranger]) t.throws(() => sent({ tool_choice }), refuses("tool_choice"))
@@ -174,6 +177,17 @@ t.test("a reference to itself is cut, and one that multiplies is refused", async
   )
   t.throws(() => plain({ $ref: "#/$defs/d0", $defs }), refuses("tools"))
   t.same(plain({ anyOf: [{ allOf: [{ $ref: "#" }] }] }), { type: "object" })
+})
+
+t.test("a schema that is nested without end is cut where the vendor would stop reading", async t => {
+  let deep: object = { type: "integer" }
+  for (let level = 0; level < 300; level += 1) deep = { type: "array", items: deep }
+  let depth = 0
+  for (let at = plain(deep); at.items !== undefined; at = at.items as typeof at) depth += 1
+  t.equal(depth, 64)
+  let parts: object = { type: "integer" }
+  for (let level = 0; level < 5_000; level += 1) parts = { allOf: [parts] }
+  t.same(plain(parts), { type: "string" })
 })
 
 t.test("what has no type gets the one that its keywords tell, and lists always have items", async t => {

@@ -97,9 +97,7 @@ const both = (one: JsonObject, other: JsonObject): JsonObject => ({
   ...(one.properties === undefined && other.properties === undefined
     ? {}
     : { properties: { ...record(one.properties), ...record(other.properties) } }),
-  ...(one.required === undefined && other.required === undefined
-    ? {}
-    : { required: [...new Set([...list(one.required), ...list(other.required)])] }),
+  required: [...new Set([...list(one.required), ...list(other.required)])],
 })
 
 /** The branches of a choice: `anyOf`, `oneOf`, or several types in one place. */
