@@ -6,7 +6,7 @@ import fc from "fast-check"
 import { type Test, t } from "tap"
 import { checkLedger } from "../../core/money/check.ts"
 import { openSqlite, type SqliteOptions } from "../../core/state/sqlite.ts"
-import type { KeyRecord, Organisation } from "../../core/state/store.ts"
+import type { KeyRecord, Organisation, Store } from "../../core/state/store.ts"
 import { alice, chargeOf, dayOf, detail, holdOf, life, start, storeContract } from "../fixtures/store-contract.ts"
 import { until } from "../fixtures/until.ts"
 
@@ -128,6 +128,26 @@ t.test("gateway and tool may write the same account in any order: no credit is l
     await stores.gateway.close()
   })
   await fc.assert(property, { numRuns: 30 }) // the error says seed and path
+})
+
+t.test("what the tool charges of credits that calls hold makes no balance, hold or charge negative", async t => {
+  const path = join(t.testdir(), "store.db")
+  const { accounts: gateway } = await open(t, { path })
+  const { accounts: tool } = await open(t, { path, owner: false })
+  await gateway.grant("g", alice, 100, "gift")
+  await gateway.hold(holdOf("small", 10))
+  await gateway.hold(holdOf("large", 90))
+  t.match(await tool.settle(chargeOf("lost", 60)), { charged: 60, shortfall: 0 })
+  const seen = () => gateway.balance(alice)
+  t.same(await seen(), { granted: 100, available: 0, held: 40, spent: 60 })
+  t.same(await gateway.hold(holdOf("next", 1)), { state: "exhausted" })
+  t.same(await gateway.hold(holdOf("free", 5, { least: 0 })), { state: "held", micros: 0 })
+  t.match(await gateway.settle(chargeOf("lapsed", 5)), { charged: 0, shortfall: 5 })
+  t.match(await gateway.settle(chargeOf("small", 7)), { charged: 7, shortfall: 0 })
+  t.same(await seen(), { granted: 100, available: 0, held: 33, spent: 67 })
+  t.match(await gateway.settle(chargeOf("large", 90)), { charged: 33, shortfall: 57 })
+  t.same(await seen(), { granted: 100, available: 0, held: 0, spent: 100 })
+  for await (const finding of checkLedger({ accounts: gateway } as Store)) t.fail(finding.message)
 })
 
 t.test("what was confirmed is there after opening again; holds died with their calls", async t => {
