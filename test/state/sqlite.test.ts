@@ -176,6 +176,23 @@ t.test("a write that waits when the store is closed is committed, later ones are
   t.match(await (await open(t, { path })).accounts.balance(alice), { granted: 10 })
 })
 
+t.test("two charges of one group add up, however many members were charged between them", async t => {
+  const { accounts } = await open(t, {})
+  await accounts.grant("g", alice, 1_000, "gift")
+  const others = Array.from({ length: 10_000 }, (_, at) => ({ organisation: "acme", member: `other-${at}` }))
+  await Promise.all([
+    accounts.settle(chargeOf("first", 100)),
+    ...others.map(member => accounts.settle(chargeOf("theirs", 0, { member }))),
+    accounts.settle(chargeOf("second", 200)),
+  ])
+  t.match(await accounts.balance(alice), { available: 700, spent: 300 })
+  const rows = await accounts.entries(alice, { after: 0, limit: 10 })
+  t.same(
+    rows.map(({ id }) => id),
+    ["g", "first", "second"],
+  )
+})
+
 t.test("a write that fails is rejected alone, with what it changed in memory taken back", async t => {
   const store = await open(t, {})
   await store.accounts.grant("g", alice, 1_000, "gift")
