@@ -138,6 +138,11 @@ export class Gateway {
     return this.#stopping
   }
 
+  /** For a process that ends at once: the log tells each charge and release that the store has not confirmed. */
+  tell(): void {
+    this.#process.tell()
+  }
+
   async #reload(): Promise<readonly string[]> {
     const { metrics, log, store, clock } = this.parts
     const told = metrics.product("config_reloads_total")

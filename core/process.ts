@@ -34,6 +34,8 @@ export interface Process {
   readonly drains: Drains
   /** Takes the limits and the time zone of what serves from now on; sockets and health of what left go. */
   follow(generation: Generation): void
+  /** The log tells each charge and release that the store has not confirmed. */
+  tell(): void
   /**
    * Waits so long for what is pending to be settled, then closes everything.
    *
@@ -89,6 +91,7 @@ export const openProcess = async (config: Config, options: ProcessOptions): Prom
       upstream.keep(vendors)
       breaker.keep(vendors, targets)
     },
+    tell: () => ledger.tell(),
     close: async (withinMs = 0) => {
       const unconfirmed = await ledger.stop(withinMs)
       await Promise.all([upstream.close(), sandbox?.close(), store.close()])

@@ -68,10 +68,12 @@ const echoMs = 1_000
 const untilEnd = (starting: Promise<Gateway>): Promise<number> =>
   new Promise(resolve => {
     let stoppingSince: number | undefined
+    let gateway: Gateway | undefined
     const stop = (code: number): void => {
       if (stoppingSince !== undefined) {
-        if (performance.now() - stoppingSince > echoMs) process.exit(130)
-        return
+        if (performance.now() - stoppingSince <= echoMs) return
+        gateway?.tell() // what the store has not taken yet would be lost without a word
+        process.exit(130)
       }
       stoppingSince = performance.now()
       started(gateway =>
@@ -88,7 +90,9 @@ const untilEnd = (starting: Promise<Gateway>): Promise<number> =>
     process.on("SIGTERM", () => stop(0))
     process.on("SIGINT", () => stop(0))
     process.on("SIGHUP", () => started(gateway => gateway.reload())) // says in the log what became of it
-    started(({ parts }) => {
+    started(running => {
+      gateway = running
+      const { parts } = running
       const crash = (error: unknown): void => {
         parts.log.error({ err: error }, "unexpected error: draining, then ending")
         if (stoppingSince === undefined) stop(1)

@@ -12,6 +12,8 @@ export interface Settled extends ChargeAnswer, MemberRef {
 }
 
 const text = { type: "string", minLength: 1 } as const
+/** What a store can count: the rest would be refused when the lines before it are charged, or make its sums infinite. */
+const counted = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const
 const known = compileSchema({
   type: "object",
   required: ["id", "organisation", "member", "micros", "detail"],
@@ -19,7 +21,7 @@ const known = compileSchema({
     id: text,
     organisation: text,
     member: text,
-    micros: { type: "integer", minimum: 0 },
+    micros: { type: "integer", ...counted },
     detail: {
       type: "object",
       required: ["key", "model", "kind", "route", "priceDigest", "usage", "source"],
@@ -29,7 +31,7 @@ const known = compileSchema({
         kind: text,
         route: text,
         priceDigest: text,
-        usage: { type: "object", additionalProperties: { type: "number", minimum: 0 } },
+        usage: { type: "object", additionalProperties: { type: "number", ...counted } },
         source: text,
       },
     },

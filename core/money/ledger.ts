@@ -20,6 +20,8 @@ export interface LedgerOptions {
 export interface RunningLedger extends Ledger {
   /** Holds that are neither settled nor released yet. */
   activeHolds(): number
+  /** Tells in the log, a line for each, the charges and releases that are not durable: for who waits no longer. */
+  tell(): void
   /**
    * Waits until every charge and release is durable, but no longer than it may: what is left is told in the log, a line
    * for each. Call it after the last call ended.
@@ -63,10 +65,15 @@ export const createLedger = ({ store, clock, log, metrics, holdLifeMs }: LedgerO
     async stop(withinMs) {
       const left = await persistence.end(withinMs)
       running.stop()
-      for (const pending of left) log.error({ ...pending }, unconfirmed[pending.unconfirmed])
+      tellAll(log, left)
       return left.length
     },
+    tell: () => tellAll(log, persistence.pending),
   }
+}
+
+const tellAll = (log: Log, all: readonly Pending[]): void => {
+  for (const pending of all) log.error({ ...pending }, unconfirmed[pending.unconfirmed])
 }
 
 /** The last try may have reached the store, its answer not us. */

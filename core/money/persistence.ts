@@ -52,6 +52,10 @@ export class Persistence {
     return this.#jobs.size
   }
 
+  get pending(): readonly Pending[] {
+    return [...this.#jobs].map(({ what }) => what)
+  }
+
   /**
    * Tries until it succeeds, or fails for another reason than an absent store (that is logged, and never repeated).
    *
@@ -86,7 +90,7 @@ export class Persistence {
     if (this.#jobs.size > 0) await this.#emptied(withinMs)
     this.#cancel?.()
     this.#cancel = undefined
-    const left = [...this.#jobs].map(({ what }) => what)
+    const left = this.pending
     this.#jobs.clear()
     return left
   }

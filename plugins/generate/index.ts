@@ -100,9 +100,12 @@ const demandOf = (body: Body, method: MethodName): Demand => {
     stream: method === "streamGenerateContent",
     ...(maxOutput === undefined ? {} : { maxOutput }),
     ...(choices === undefined ? {} : { choices }),
-    ...(typeof tier === "string" ? { serviceTier: tier } : {}),
+    ...(typeof tier === "string" ? { serviceTier: tierWord(tier) } : {}),
   }
 }
+
+/** This wire knows the values of an enum by their short names and by their full ones; answers tell the short ones. */
+const tierWord = (tier: string): string => tier.replace(/^SERVICE_TIER_/, "").toLowerCase()
 
 /** This wire writes whole numbers as numbers or as text. */
 const wholeNumber = (value: unknown): number | undefined => {

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url"
 import t from "tap"
 import { uncovered } from "../../core/catalog/coverage.ts"
 import { loadConfig } from "../../core/catalog/load.ts"
-import { describePrice, price } from "../../core/index.ts"
+import { describePrice, inputBuckets, price } from "../../core/index.ts"
 
 const file = (name: string): string => fileURLToPath(new URL(`../../config/${name}`, import.meta.url))
 const everyKey: Readonly<Record<string, string>> = new Proxy(
@@ -98,7 +98,36 @@ t.test("known prices of known models, one credit being a tenth of a cent", async
   t.equal(dollars("claude-opus-4-5-20251101", 1_000, 1_000), 0.03)
   t.equal(dollars("gemini-2.5-pro", 200_000, 0), 0.25)
   t.equal(dollars("gemini-2.5-pro", 200_001, 0).toFixed(7), "0.5000025")
+  t.equal(dollars("gemini-2.5-pro", 1_000, 1_000, "priority"), 0.02025)
+  t.equal(dollars("gemini-3.1-pro-preview", 200_001, 1_000, "priority").toFixed(7), "1.4724072")
+  t.equal(dollars("claude-opus-4-8", 1_000, 1_000, "us"), 0.033)
 })
+
+t.test(
+  "every model of a vendor with a dearer tier has a price for it, and its searches cost what they did",
+  async t => {
+    const { catalog } = await loadConfig(file("sandbox.yaml"), { env: {} })
+    const dearer: readonly (readonly [tier: string, names: RegExp, times: number])[] = [
+      ["priority", /^gemini-(?!embedding)/, 1.8],
+      ["us", /^claude-(?:[a-z]+-5|(?:opus|sonnet)-4-[678])$/, 1.1],
+    ]
+    for (const [serviceTier, names, times] of dearer) {
+      const models = [...catalog.models.values()].filter(({ name, offered }) => offered && names.test(name))
+      t.ok(models.length >= 6)
+      for (const { name, price: card } of models) {
+        for (const bucket of [...inputBuckets, "output"] as const) {
+          for (const prompt of [1_000, 1_000_000]) {
+            const usage = { input: prompt, [bucket]: prompt }
+            const usual = price(card!, { usage }).micros
+            t.equal(price(card!, { usage, serviceTier }).micros, Math.round(usual * times), `${name} ${bucket}`)
+          }
+        }
+        const search = { usage: { web_search: 1 } }
+        t.equal(price(card!, { ...search, serviceTier }).micros, price(card!, search).micros, name)
+      }
+    }
+  },
+)
 
 t.test("a model of the Messages wire that cannot be forced to call a tool writes JSON by itself", async t => {
   const { catalog } = await loadConfig(file("sandbox.yaml"), { env: {} })
@@ -149,7 +178,11 @@ t.test("a price is described to clients in their own unit", async t => {
     unit: "credits",
     round: "micro",
     lines: [{ item: "input", basis: "1250 credits per 1M tokens", credits: 0.00125 }],
-    when: [{ if: { prompt: "> 200000" }, lines: [{ item: "input", credits: 0.0025 }] }],
+    when: [
+      { if: { prompt: "> 200000", service_tier: "priority" }, lines: [{ item: "input", credits: 0.0045 }] },
+      { if: { service_tier: "priority" }, lines: [{ item: "input", credits: 0.00225 }] },
+      { if: { prompt: "> 200000" }, lines: [{ item: "input", credits: 0.0025 }] },
+    ],
   })
   t.same(JSON.parse(JSON.stringify(described)), described)
 })

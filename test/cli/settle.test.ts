@@ -47,7 +47,9 @@ t.test("a line that is not whole, or of nobody, is named, and nothing is charged
     [bare, /line 2: detail: /],
     [{ ...lost, micros: -1 }, /line 2: micros: /],
     [{ ...lost, micros: 0.5 }, /line 2: micros: /],
+    [{ ...lost, micros: 2 ** 53 }, /line 2: micros: /],
     [{ ...lost, detail: { ...detail, usage: { input: -1 } } }, /line 2: detail.usage.input: /],
+    [{ ...lost, detail: { ...detail, usage: { input: 1e300 } } }, /line 2: detail.usage.input: /],
     [{ ...lost, member: "bob" }, /line 2: north has no member bob/],
     [{ ...lost, organisation: "south" }, /line 2: south has no member alice/],
   ]

@@ -24,6 +24,8 @@ const call = async (t: Test, relay: Relay, wire: Wire, stream: boolean): Promise
   return client
 }
 
+const usual = { input: "1000 per 1M tokens", output: "2000 per 1M tokens" }
+
 /** UTF-8 bytes of the first text, at 3.5 bytes a token. */
 const firstTokens = Math.ceil(Buffer.byteLength("Grüße") / 3.5)
 
@@ -99,6 +101,22 @@ for (const wire of allWires) {
     t.equal(await relay.spent(), 0)
   })
 }
+
+t.test("a stream that was left before its vendor told the tier is paid by the one that was asked for", async t => {
+  const { responses } = wires
+  const request: Wire["request"] = stream => ({ ...responses.request(stream), service_tier: "priority" })
+  const events = responses.events.map(event => event.replace('"in_progress"', '"in_progress","service_tier":"auto"'))
+  const wire: Wire = { ...responses, request, events }
+  const relay = await openRelay(t, halting(wire, new Promise(() => {})), {
+    settings: { on_client_abort: "cancel" },
+    price: { ...usual, when: [{ if: { service_tier: "priority" }, times: 2 }] },
+  })
+  const client = await call(t, relay, wire, true)
+  await client.until("Gr")
+  client.socket.destroy()
+  const estimated = Math.ceil("gpthipriority".length / 3)
+  t.equal(await relay.spent(), 2 * (estimated * 1_000 + firstTokens * 2_000))
+})
 
 t.test("an upload that is broken off reaches no vendor and costs nothing", async t => {
   const relay = await openRelay(t)

@@ -232,4 +232,13 @@ t.test("a tier that the vendor does not report is charged only where the vendor 
   t.equal(await charged(chat, "gemini", priority), 0.05, "nor is the generate-content wire")
   t.equal(await charged(native, "gpt", priority), 0.05, "nor a model of another family")
   t.equal(await charged(native, "gpt", { speed: "fast" }), 0.05)
+  const generate = async (more: object): Promise<number> => {
+    const contents = [{ role: "user", parts: [{ text: "hi" }] }]
+    const answer = await product.call("/vendor-b/v1beta/models/gemini:generateContent", { contents, ...more })
+    return Number(answer.headers.get("x-credits-charged"))
+  }
+  t.equal(await generate({}), 0.05)
+  t.equal(await generate({ serviceTier: "priority" }), 0.1)
+  t.equal(await generate({ service_tier: "SERVICE_TIER_PRIORITY" }), 0.1, "the name of the value on this wire")
+  t.equal(await generate({ serviceTier: "SERVICE_TIER_STANDARD" }), 0.05)
 })

@@ -139,37 +139,59 @@ t.test("a key revoked before the restart stays revoked", async t => {
   await until(refused)
 })
 
+/** A stream was heard to its end, and its charge waits for a Redis that is away. */
+const openUncharged = async (t: Test, shutdown: string) => {
+  const opened = await open(t, true, { shutdown })
+  const { redis, gateway, site } = opened
+  const answer = await fetch(`${gateway.url}/chat/completions/`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${memberKey(1)}`, "content-type": "application/json" },
+    body: JSON.stringify({ model: "gpt", stream: true, messages: [{ role: "user", content: "Count to 40" }] }),
+  })
+  await redis.kill()
+  t.match(await answer.text(), /data: \[DONE\]/)
+  return {
+    ...opened,
+    /** What the log tells is enough to charge it, once. */
+    async chargedLater() {
+      const told = gateway.complaints.find(line => line.includes("has not confirmed a charge")) ?? "{}"
+      const { id, organisation, member, micros } = JSON.parse(told)
+      t.same(
+        { id, organisation, member },
+        { id: answer.headers.get("x-request-id"), organisation: "acme", member: "alice" },
+      )
+      t.ok(micros > 0, `${micros} micros`)
+      await redis.restart()
+      const log = `${site.file}.log`
+      writeFileSync(log, gateway.lines.join("\n"))
+      const settle = async (): Promise<unknown> =>
+        JSON.parse((await tollgate(site.file, ["ledger", "settle", log], { REDIS_URL: redis.url })).text)
+      const charged = { organisation: "acme", member: "alice", id, charged: micros / 1e6, shortfall: 0 }
+      t.same(await settle(), [{ ...charged, repeated: false }])
+      t.same(await settle(), [{ ...charged, repeated: true }])
+      t.same(await opened.check(), right)
+    },
+  }
+}
+
 t.test(
   "told to end while Redis is away, a gateway ends, with 1, and its log is enough to write the charge later",
   async t => {
-    const { redis, gateway, site, check } = await open(t, true, { shutdown: "1s" })
-    const answer = await fetch(`${gateway.url}/chat/completions/`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${memberKey(1)}`, "content-type": "application/json" },
-      body: JSON.stringify({ model: "gpt", stream: true, messages: [{ role: "user", content: "Count to 40" }] }),
-    })
-    await redis.kill()
-    t.match(await answer.text(), /data: \[DONE\]/)
+    const { gateway, chargedLater } = await openUncharged(t, "1s")
     gateway.signal("SIGTERM")
     await until(() => gateway.child.exitCode !== null)
     t.equal(await gateway.ended, 1)
     t.match(gateway.lines.join("\n"), /"charges":1,"releases":0,.*waiting for the store/)
-    const told = gateway.complaints.find(line => line.includes("has not confirmed a charge")) ?? "{}"
-    const { id, organisation, member, micros } = JSON.parse(told)
-    t.same(
-      { id, organisation, member },
-      { id: answer.headers.get("x-request-id"), organisation: "acme", member: "alice" },
-    )
-    t.ok(micros > 0, `${micros} micros`)
-
-    await redis.restart()
-    const log = `${site.file}.log`
-    writeFileSync(log, gateway.lines.join("\n"))
-    const settle = async (): Promise<unknown> =>
-      JSON.parse((await tollgate(site.file, ["ledger", "settle", log], { REDIS_URL: redis.url })).text)
-    const charged = { organisation: "acme", member: "alice", id, charged: micros / 1e6, shortfall: 0 }
-    t.same(await settle(), [{ ...charged, repeated: false }])
-    t.same(await settle(), [{ ...charged, repeated: true }])
-    t.same(await check(), right)
+    await chargedLater()
   },
 )
+
+t.test("told twice, it waits no longer, and its log is enough just the same", async t => {
+  const { gateway, chargedLater } = await openUncharged(t, "60s")
+  await until(() => {
+    gateway.signal("SIGTERM") // what comes within a second of the first is its echo
+    return gateway.child.exitCode !== null
+  })
+  t.equal(await gateway.ended, 130)
+  await chargedLater()
+})

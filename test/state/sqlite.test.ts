@@ -6,7 +6,7 @@ import fc from "fast-check"
 import { type Test, t } from "tap"
 import { checkLedger } from "../../core/money/check.ts"
 import { openSqlite, type SqliteOptions } from "../../core/state/sqlite.ts"
-import type { KeyRecord, Organisation } from "../../core/state/store.ts"
+import type { KeyRecord, Organisation, Store } from "../../core/state/store.ts"
 import { alice, chargeOf, dayOf, detail, holdOf, life, start, storeContract } from "../fixtures/store-contract.ts"
 import { until } from "../fixtures/until.ts"
 
@@ -130,6 +130,26 @@ t.test("gateway and tool may write the same account in any order: no credit is l
   await fc.assert(property, { numRuns: 30 }) // the error says seed and path
 })
 
+t.test("what the tool charges of credits that calls hold makes no balance, hold or charge negative", async t => {
+  const path = join(t.testdir(), "store.db")
+  const { accounts: gateway } = await open(t, { path })
+  const { accounts: tool } = await open(t, { path, owner: false })
+  await gateway.grant("g", alice, 100, "gift")
+  await gateway.hold(holdOf("small", 10))
+  await gateway.hold(holdOf("large", 90))
+  t.match(await tool.settle(chargeOf("lost", 60)), { charged: 60, shortfall: 0 })
+  const seen = () => gateway.balance(alice)
+  t.same(await seen(), { granted: 100, available: 0, held: 40, spent: 60 })
+  t.same(await gateway.hold(holdOf("next", 1)), { state: "exhausted" })
+  t.same(await gateway.hold(holdOf("free", 5, { least: 0 })), { state: "held", micros: 0 })
+  t.match(await gateway.settle(chargeOf("lapsed", 5)), { charged: 0, shortfall: 5 })
+  t.match(await gateway.settle(chargeOf("small", 7)), { charged: 7, shortfall: 0 })
+  t.same(await seen(), { granted: 100, available: 0, held: 33, spent: 67 })
+  t.match(await gateway.settle(chargeOf("large", 90)), { charged: 33, shortfall: 57 })
+  t.same(await seen(), { granted: 100, available: 0, held: 0, spent: 100 })
+  for await (const finding of checkLedger({ accounts: gateway } as Store)) t.fail(finding.message)
+})
+
 t.test("what was confirmed is there after opening again; holds died with their calls", async t => {
   const path = join(t.testdir(), "store.db")
   const before = await open(t, { path })
@@ -154,6 +174,23 @@ t.test("a write that waits when the store is closed is committed, later ones are
   await t.rejects(store.records.put("k", "v", 1_000), { code: "store_unavailable", headers: { "retry-after": "1" } })
   await t.rejects(store.directory.identify("x"), { code: "store_unavailable" })
   t.match(await (await open(t, { path })).accounts.balance(alice), { granted: 10 })
+})
+
+t.test("two charges of one group add up, however many members were charged between them", async t => {
+  const { accounts } = await open(t, {})
+  await accounts.grant("g", alice, 1_000, "gift")
+  const others = Array.from({ length: 10_000 }, (_, at) => ({ organisation: "acme", member: `other-${at}` }))
+  await Promise.all([
+    accounts.settle(chargeOf("first", 100)),
+    ...others.map(member => accounts.settle(chargeOf("theirs", 0, { member }))),
+    accounts.settle(chargeOf("second", 200)),
+  ])
+  t.match(await accounts.balance(alice), { available: 700, spent: 300 })
+  const rows = await accounts.entries(alice, { after: 0, limit: 10 })
+  t.same(
+    rows.map(({ id }) => id),
+    ["g", "first", "second"],
+  )
 })
 
 t.test("a write that fails is rejected alone, with what it changed in memory taken back", async t => {

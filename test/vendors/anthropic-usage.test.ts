@@ -167,6 +167,9 @@ t.test("a fast answer is of the tier fast, whatever else its tier is called", as
   t.equal(tier({ service_tier: "standard", speed: "fast" }), "fast")
   t.equal(tier({ service_tier: "priority", speed: "standard" }), "priority")
   t.equal(tier({ speed: null }), undefined)
+  t.equal(tier({ service_tier: "standard", inference_geo: "us" }), "us")
+  t.equal(tier({ service_tier: "standard", inference_geo: "global" }), "standard")
+  t.equal(tier({ inference_geo: "us", speed: "fast" }), "fast")
 })
 
 t.test("bad counts are refused and noted, garbage is nothing", async t => {

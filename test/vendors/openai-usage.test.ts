@@ -114,6 +114,15 @@ t.test("the tier that any chunk names is that of the answer", async t => {
   t.equal(meter(chat, stream(...chunks)).serviceTier, "priority")
 })
 
+t.test("the tier `auto` is what was asked for, and names none", async t => {
+  t.equal(meter(chat, whole({ choices: [], service_tier: "auto" })).serviceTier, undefined)
+  const events = (...tiers: readonly string[]) =>
+    stream(...tiers.map(service_tier => ({ type: "response.created", response: { service_tier } })))
+  t.equal(meter(responses, events("auto")).serviceTier, undefined)
+  t.equal(meter(responses, events("auto", "default")).serviceTier, "default")
+  t.equal(meter(responses, events("priority", "auto")).serviceTier, "priority")
+})
+
 t.test("counts that no answer can have are refused and noted", async t => {
   for (const bad of [-1, 1.5, 1e12, "12", true, {}, [3]]) {
     const found = meter(chat, whole({ choices: [], usage: { prompt_tokens: bad, completion_tokens: 7 } }))

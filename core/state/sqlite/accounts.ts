@@ -146,7 +146,8 @@ export class SqliteAccounts implements Accounts {
     const account = read(() => this.#book.read(member))
     if (account === undefined) return { granted: 0, available: 0, held: 0, spent: 0 }
     const { granted, spent } = account
-    const held = holds.total
+    // A charge from beside the gateway knows of no holds: what it took is not held any more.
+    const held = Math.min(holds.total, granted - spent)
     return { granted, available: granted - spent - held, held, spent }
   }
 
@@ -156,8 +157,9 @@ export class SqliteAccounts implements Accounts {
     const account = this.#book.account(member)
     const holds = this.#holds.of(member)
     const own = holds.find(id)?.micros ?? 0
-    const available = account.granted - account.spent - holds.total + own
-    const charged = Math.min(micros, available)
+    const left = account.granted - account.spent
+    // Where a charge from beside the gateway took what others hold, each hold pays for its own call while anything is left.
+    const charged = Math.min(micros, Math.max(own, left - holds.total + own), left)
     const shortfall = micros - charged
     const at = this.#options.now()
     const row = {

@@ -17,12 +17,13 @@ const rememberedMax = 10_000
 
 export interface AccountRow {
   readonly id: number
+  /** Whose it is. */
+  readonly member: string
   granted: number
   spent: number
   sequence: number
   /** Where the newest row of the ledger stands, 0 for none. */
   last: number
-  changed: boolean
 }
 
 interface UsageSum {
@@ -40,7 +41,8 @@ const upsertUsage = `
 export class Book {
   readonly #freshness: Freshness
   readonly #accounts = new LRUCache<string, AccountRow>({ max: rememberedMax })
-  #changed: AccountRow[] = []
+  /** By their members, until they are written back: of one that is forgotten meanwhile, the file has an older state. */
+  #changed = new Map<string, AccountRow>()
   readonly #usage = new Map<string, UsageSum>()
   readonly #find: StatementSync
   readonly #create: StatementSync
@@ -75,7 +77,7 @@ export class Book {
 
   /** Inside a group: the member's account, created when there is none. */
   account(member: MemberRef): AccountRow {
-    return this.#known(member) ?? this.#keep(member, this.#open(member))
+    return this.#known(member) ?? this.#keep(this.#open(member))
   }
 
   /** Adds a ledger row; false when the account has one of this kind and id already. */
@@ -85,8 +87,7 @@ export class Book {
     if (row === undefined) return false
     account.sequence = sequence
     account.last = row
-    if (!account.changed) this.#changed.push(account)
-    account.changed = true
+    this.#changed.set(account.member, account)
     return true
   }
 
@@ -98,37 +99,37 @@ export class Book {
   }
 
   #known(member: MemberRef): AccountRow | undefined {
-    const known = this.#accounts.get(memberKey(member))
+    const key = memberKey(member)
+    const known = this.#accounts.get(key) ?? this.#changed.get(key)
     if (known !== undefined) return known
-    const row = this.#find.get(member.organisation, member.member) as Omit<AccountRow, "changed"> | undefined
-    return row && this.#keep(member, { ...row, changed: false })
+    const row = this.#find.get(member.organisation, member.member) as Omit<AccountRow, "member"> | undefined
+    return row && this.#keep({ ...row, member: key })
   }
 
-  #keep(member: MemberRef, account: AccountRow): AccountRow {
-    this.#accounts.set(memberKey(member), account)
+  #keep(account: AccountRow): AccountRow {
+    this.#accounts.set(account.member, account)
     return account
   }
 
   #open(member: MemberRef): AccountRow {
     const { lastInsertRowid } = this.#create.run(member.organisation, member.member)
-    return { id: Number(lastInsertRowid), granted: 0, spent: 0, sequence: 0, last: 0, changed: false }
+    const id = Number(lastInsertRowid)
+    return { id, member: memberKey(member), granted: 0, spent: 0, sequence: 0, last: 0 }
   }
 
   #writeBack(): void {
-    for (const account of this.#changed) {
-      const { granted, spent, sequence, last, id } = account
+    for (const { granted, spent, sequence, last, id } of this.#changed.values()) {
       this.#update.run(granted, spent, sequence, last, id)
-      account.changed = false
     }
     for (const { account, key, sums } of this.#usage.values()) this.#upsert.run(account, ...key, ...sums)
-    this.#changed = []
+    this.#changed = new Map()
     this.#usage.clear()
   }
 
   /** What is here may never have reached the file: all of it is read again. */
   #forget(): void {
     this.#accounts.clear()
-    this.#changed = []
+    this.#changed = new Map()
     this.#usage.clear()
   }
 }

@@ -77,9 +77,11 @@ export class MessagesMeter implements UsageReader {
   }
 }
 
-/** Fast answers are dearer whatever else the tier is called. */
-const tierOf = ({ speed, service_tier }: JsonObject): string | undefined =>
-  speed === "fast" ? "fast" : text(service_tier)
+/** Fast answers, and those made in one country, are dearer whatever else the tier is called. */
+const tierOf = ({ speed, inference_geo, service_tier }: JsonObject): string | undefined => {
+  if (speed === "fast") return speed
+  return inference_geo === "us" ? inference_geo : text(service_tier)
+}
 
 const textField = Buffer.from('"delta":{"type":"text_delta","text":"')
 const quote = 0x22

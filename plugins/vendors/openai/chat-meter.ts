@@ -4,7 +4,7 @@ import type { EventSign, StreamEvent, Usage, UsageReader, UsageReport } from "..
 import { isEmpty, Surprises } from "../common/counts.ts"
 import { isDone, type JsonObject, list, parse, record, text, textBytes } from "../common/json.ts"
 import { eventFault, tellsError } from "./faults.ts"
-import { tokensOf } from "./usage.ts"
+import { tierOf, tokensOf } from "./usage.ts"
 
 export class ChatMeter implements UsageReader {
   readonly #surprises = new Surprises()
@@ -37,7 +37,7 @@ export class ChatMeter implements UsageReader {
     if (parsed === undefined) this.#surprises.note("bad_json")
     const chunk = record(parsed)
     this.#outputBytes += saidBytes(chunk)
-    this.#serviceTier = text(chunk.service_tier) ?? this.#serviceTier
+    this.#serviceTier = tierOf(chunk.service_tier) ?? this.#serviceTier
     // Groq wraps its usage a second time; nearly every other chunk has none.
     const usage = chunk.usage ?? record(chunk.x_groq).usage
     if (usage !== undefined && usage !== null) this.#take(tokensOf(usage, this.#surprises))

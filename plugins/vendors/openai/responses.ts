@@ -4,7 +4,7 @@ import type { EventSign, StreamEvent, Usage, UsageReader, UsageReport } from "..
 import { compact, count, plus, Surprises } from "../common/counts.ts"
 import { isDone, type JsonObject, list, parse, record, text, textBytes } from "../common/json.ts"
 import { eventFault } from "./faults.ts"
-import { tokensOf } from "./usage.ts"
+import { tierOf, tokensOf } from "./usage.ts"
 
 /** Events with the whole response object in them; `in_progress` repeats what `created` said. */
 const withResponse: ReadonlySet<string> = new Set([
@@ -77,7 +77,7 @@ export class ResponsesMeter implements UsageReader {
 
   #readResponse(response: JsonObject): void {
     this.#id = text(response.id) ?? this.#id
-    this.#serviceTier = text(response.service_tier) ?? this.#serviceTier
+    this.#serviceTier = tierOf(response.service_tier) ?? this.#serviceTier
     this.#finalBytes = list(response.output).reduce<number>((bytes, item) => bytes + itemBytes(record(item)), 0)
     const tokens = tokensOf(response.usage, this.#surprises)
     if (tokens !== undefined) this.#usage = plus(tokens, toolsOf(response, this.#surprises))

@@ -2,7 +2,7 @@
 
 import type { Usage } from "../../../core/index.ts"
 import { compact, count, type Surprises, within } from "../common/counts.ts"
-import { record } from "../common/json.ts"
+import { record, text } from "../common/json.ts"
 
 /** Ticks of `cost_in_usd_ticks` (xAI) in a dollar: what makes recorded answers agree with that vendor's price list. */
 const ticksPerDollar = 10_000_000_000
@@ -53,3 +53,6 @@ const outputOf = (prompt: number, completion: number, total: number | undefined,
 
 const dollars = (ticks: unknown): number =>
   typeof ticks === "number" && ticks > 0 && Number.isSafeInteger(ticks) ? ticks / ticksPerDollar : 0
+
+/** The tier that a call was served in. `auto` is no tier: a stream begins with what was asked for. */
+export const tierOf = (told: unknown): string | undefined => (told === "auto" ? undefined : text(told))
