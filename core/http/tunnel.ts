@@ -51,7 +51,7 @@ export const runTunnel = async (
     throw error
   })
   const connected = attempt(opened.state === "refused" ? opened.status : switchedProtocols)
-  call.upstreamMs += connected.ms
+  call.upstreamMs = connected.ms
   if (opened.state === "refused") {
     report(opened.status === 401 || opened.status === 403 ? "account" : "failed")
     call.attempts = [connected]
@@ -60,6 +60,7 @@ export const runTunnel = async (
   report("ok")
   const billed = await call.bill({ usage: { requests: 1 }, outputBytes: 0 }, "delivered", target)
   await opened.closed
+  call.upstreamMs = performance.now() - began
   return ended(call, target, connected, billed)
 }
 

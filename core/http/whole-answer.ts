@@ -32,7 +32,6 @@ export class WholeAnswer implements Answer {
     const answer = draft.verb === "send" ? draft.answer(body) : undefined
     if (draft.verb === "stream") throw new Error("a stream was asked for, a whole answer came")
     await this.#run.saw()
-    this.#run.waited()
     const billed = await this.#run.bill("delivered")
     if (this.sent) await call.client.end()
     else {

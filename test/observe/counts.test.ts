@@ -1,0 +1,53 @@
+/** What metrics say of a call that went another way than most: each attempt, stream and alarm once, no time of a vendor's as ours. */
+import t, { type Test } from "tap"
+import { ask, postHead, rawClient } from "../fixtures/client.ts"
+import { until } from "../fixtures/until.ts"
+import { halting, openRelay, type Relay, sample, type Wire, wires } from "../fixtures/wires.ts"
+
+const path = "/vendor-a/v1/messages/"
+const forEver: Promise<never> = new Promise(() => {})
+
+/** Lets so much time pass that clocks of any resolution see it; how much it was, in seconds. */
+const someTime = async (): Promise<number> => {
+  const began = performance.now()
+  await until(() => performance.now() - began > 50)
+  return (performance.now() - began) / 1000
+}
+
+/** Of the request's time, what was counted as waiting for the vendor, in seconds. */
+const waited = async (relay: Relay, statusClass: string): Promise<number> => {
+  const metrics = await relay.metrics()
+  const labels = `route="${path}",status_class="${statusClass}"`
+  const total = sample(metrics, `tollgate_http_request_duration_seconds_sum{${labels}}`)
+  return total - sample(metrics, `tollgate_overhead_seconds_sum{route="${path}"}`)
+}
+
+t.test("the time between the pieces of a stream is its vendor's, not overhead", async t => {
+  const gate = Promise.withResolvers<void>()
+  const relay = await openRelay(t, halting(wires.messages, gate.promise))
+  const answer = ask(relay.url + path, wires.messages.request(true))
+  await until(async () => (await relay.metrics()).includes("tollgate_stream_first_token_seconds_count"))
+  const silent = await someTime()
+  gate.resolve()
+  t.match(await answer, { status: 200, end: "whole" })
+  await relay.spent()
+  const first = 'tollgate_stream_first_token_seconds_sum{vendor="anthropic",model="claude"}'
+  t.ok((await waited(relay, "2xx")) >= sample(await relay.metrics(), first) + silent)
+})
+
+const leaving = async (t: Test, relay: Relay, wire: Wire): Promise<number> => {
+  const client = await rawClient(t, relay.url)
+  const body = JSON.stringify(wire.request(false))
+  client.write(postHead(`/v1/gateway${path}`, [`content-length: ${Buffer.byteLength(body)}`]) + body)
+  await relay.vendor.next()
+  const silent = await someTime()
+  client.socket.destroy()
+  await until(async () => sample(await relay.metrics(), "tollgate_requests_in_flight") === 0)
+  return silent
+}
+
+t.test("a client that leaves before its vendor's head waited for that vendor", async t => {
+  const relay = await openRelay(t, () => forEver, { settings: { on_client_abort: "cancel" } })
+  const silent = await leaving(t, relay, wires.messages)
+  t.ok((await waited(relay, "4xx")) >= silent)
+})
