@@ -54,6 +54,8 @@ export class Exchange {
   readonly #context: ExchangeContext
   readonly #tried: Attempt[] = []
   #last: Failed | undefined
+  /** The same, until it is counted. */
+  #uncounted: Failed | undefined
 
   constructor(
     call: GatewayCall,
@@ -68,6 +70,15 @@ export class Exchange {
   }
 
   async run(): Promise<Outcome> {
+    try {
+      return await this.#tryAll()
+    } catch (error) {
+      this.#count() // of the last attempt no outcome tells
+      throw error
+    }
+  }
+
+  async #tryAll(): Promise<Outcome> {
     for (const candidate of this.#candidates()) {
       if (this.#last !== undefined && !this.#goesOn(this.#last.failure)) break
       const draft = await this.#prepare(candidate.target)
@@ -102,7 +113,7 @@ export class Exchange {
   }
 
   async #attempt(candidate: Candidate, draft: Draft): Promise<Outcome | undefined> {
-    if (this.#last !== undefined) this.#count(this.#last)
+    this.#count()
     let result: Result
     try {
       result = await this.#send(candidate, draft)
@@ -119,6 +130,7 @@ export class Exchange {
     this.#tried.push(failure.attempt)
     this.#call.attempts = [...this.#call.attempts, failure.attempt]
     this.#last = { failure, candidate, draft }
+    this.#uncounted = this.#last
     return undefined
   }
 
@@ -130,7 +142,9 @@ export class Exchange {
   async #changed(candidate: Candidate): Promise<Outcome | undefined> {
     const { failure, draft } = this.#last as Failed
     const changed = failure.fault?.kind === "invalid" ? draft.retry?.(failure.fault) : undefined
-    return changed === undefined ? undefined : this.#attempt(candidate, changed)
+    if (changed === undefined) return undefined
+    this.#countStep("upstream_retries_total", this.#last as Failed)
+    return this.#attempt(candidate, changed)
   }
 
   async #send(candidate: Candidate, draft: Draft): Promise<Result> {
@@ -159,35 +173,36 @@ export class Exchange {
       clock,
       wheel,
       dialect,
-      metrics: new AttemptMetrics(call, vendor.name, this.#context),
+      metrics: this.#metricsOf(vendor),
     })
     run.start(upstream.send(request, run))
     return run.result
   }
 
   /** An attempt that something followed, or that ends in an error of ours; the last one of an outcome is its watchers'. */
-  #count({ failure, candidate }: Failed): void {
-    const { metrics } = this.#context
-    const model = this.#call.find("model")?.model
-    const operation = this.#call.route.kind ?? model?.type ?? "other"
-    metrics
-      .product("upstream_requests_total")
-      .child(candidate.vendor.name, model?.name ?? "other", reasonOf(failure))
-      .add()
-    metrics
-      .product("upstream_duration_seconds")
-      .child(candidate.vendor.name, operation)
-      .observe(failure.attempt.ms / 1000)
+  #count(): void {
+    if (this.#uncounted === undefined) return
+    const { failure, candidate } = this.#uncounted
+    this.#uncounted = undefined
+    this.#metricsOf(candidate.vendor).failed(reasonOf(failure), failure.attempt.ms)
+  }
+
+  #metricsOf({ name }: Vendor): AttemptMetrics {
+    return new AttemptMetrics(this.#call, name, this.#context)
   }
 
   /** Counts the step from a failed candidate to the next; waits, jittered, only before the same secret again. */
-  async #passOver({ candidate, failure }: Failed, next: Candidate): Promise<void> {
-    const { metrics, random } = this.#context
-    const kind = next.target === candidate.target ? "upstream_retries_total" : "upstream_fallbacks_total"
-    metrics.product(kind).child(candidate.vendor.name, reasonOf(failure)).add()
+  async #passOver(failed: Failed, next: Candidate): Promise<void> {
+    const { candidate, failure } = failed
+    const { random } = this.#context
+    this.#countStep(next.target === candidate.target ? "upstream_retries_total" : "upstream_fallbacks_total", failed)
     if (next.target !== candidate.target || next.secret !== candidate.secret) return
     const base = backoff.firstMs * 2 ** (this.#tried.length - 1)
     await this.#pause(Math.min(backoff.mostMs, Math.max(base * (0.5 + random()), failure.fault?.retryAfterMs ?? 0)))
+  }
+
+  #countStep(name: "upstream_retries_total" | "upstream_fallbacks_total", { candidate, failure }: Failed): void {
+    this.#context.metrics.product(name).child(candidate.vendor.name, reasonOf(failure)).add()
   }
 
   #pause(ms: number): Promise<void> {
@@ -205,10 +220,7 @@ export class Exchange {
     const { failure, candidate } = failed
     const error = ownError(failed)
     const { raw } = failure
-    if (error !== undefined || raw === undefined) {
-      this.#count(failed)
-      throw error ?? new GatewayError("internal", "Internal error")
-    }
+    if (error !== undefined || raw === undefined) throw error ?? new GatewayError("internal", "Internal error")
     const call = this.#call
     await call.release()
     const fields = call.headFields()

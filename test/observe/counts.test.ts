@@ -2,6 +2,7 @@
 import t, { type Test } from "tap"
 import { ask, postHead, rawClient } from "../fixtures/client.ts"
 import { until } from "../fixtures/until.ts"
+import { answering } from "../fixtures/vendor.ts"
 import { halting, openRelay, type Relay, sample, type Wire, wires } from "../fixtures/wires.ts"
 
 const path = "/vendor-a/v1/messages/"
@@ -50,4 +51,30 @@ t.test("a client that leaves before its vendor's head waited for that vendor", a
   const relay = await openRelay(t, () => forEver, { settings: { on_client_abort: "cancel" } })
   const silent = await leaving(t, relay, wires.messages)
   t.ok((await waited(relay, "4xx")) >= silent)
+})
+
+t.test("an attempt that a stop cut off is counted", async t => {
+  const relay = await openRelay(t, () => forEver, { gateway: { shutdown: "20ms" } })
+  const answer = ask(relay.url + path, wires.messages.request(false))
+  await relay.vendor.next()
+  await relay.gateway.stop()
+  t.equal((await answer).status, 503)
+  const metrics = await relay.gateway.parts.metrics.render()
+  const attempts = 'tollgate_upstream_requests_total{vendor="anthropic",model="claude",outcome="draining"}'
+  t.equal(sample(metrics, attempts), 1)
+  t.equal(sample(metrics, 'tollgate_upstream_duration_seconds_count{vendor="anthropic",operation="llm"}'), 1)
+})
+
+t.test("a request that is changed and sent again is a retry", async t => {
+  const refusal = { message: "reasoning_effort is not supported with tools", param: "reasoning_effort" }
+  const body = JSON.stringify({ error: { ...refusal, type: "invalid_request_error" } })
+  const relay = await openRelay(t, exchange =>
+    answering(relay.vendor.requests.length === 1 ? { status: 400, body } : { body: wires.chat.whole })(exchange),
+  )
+  const tools = [{ type: "function", function: { name: "f" } }]
+  const request = { ...wires.chat.request(false), reasoning_effort: "low", tools }
+  t.equal((await ask(relay.url + wires.chat.path(false), request)).status, 200)
+  t.equal(relay.vendor.requests.length, 2)
+  const metrics = await relay.metrics()
+  t.equal(sample(metrics, 'tollgate_upstream_retries_total{vendor="openai",reason="invalid"}'), 1)
 })
