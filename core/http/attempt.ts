@@ -19,7 +19,7 @@ import type { UpstreamEnd } from "./billing.ts"
 import { accepts, type Decoding, decoding, isIdentity } from "./decoding.ts"
 import type { Drain } from "./drains.ts"
 import { ErrorAnswer } from "./error-answer.ts"
-import { errorOf, verdictOfEnd, withoutSecret } from "./failure.ts"
+import { errorIn, verdictOfEnd, withoutSecret } from "./failure.ts"
 import { type FaultEvent, Meter } from "./meter.ts"
 import { outcomeOf } from "./outcome.ts"
 import { StreamAnswer } from "./stream-answer.ts"
@@ -249,7 +249,7 @@ export class AttemptRun implements UpstreamHandler {
     this.waited(true)
     this.#bringLater?.({ source: "none" })
     if (this.detached) void this.#giveUp()
-    this.#resolve({ failure: { ...failure, attempt: this.attempt(failure.error) } })
+    this.#resolve({ failure: { ...failure, attempt: this.attempt(errorIn(failure)) } })
   }
 
   /** Nobody waits for this answer any more, and there is nothing to bill. */
@@ -340,7 +340,7 @@ export class AttemptRun implements UpstreamHandler {
       end,
       status: this.status,
       target,
-      attempts: [...before, this.attempt(this.#cause ?? (fault && errorOf(fault)))],
+      attempts: [...before, this.attempt(this.#cause ?? errorIn({ fault }))],
       billed,
       streamed: framing !== undefined,
       firstByteMs: this.#firstByteMs,

@@ -217,7 +217,7 @@ export class Exchange {
 
   /** A relay passes the vendor's error on as it stands; everyone else gets the gateway's own words. */
   async #refuse(failed: Failed): Promise<Outcome> {
-    const { failure, candidate } = failed
+    const { failure, candidate, draft } = failed
     const error = ownError(failed)
     const { raw } = failure
     if (error !== undefined || raw === undefined) throw error ?? new GatewayError("internal", "Internal error")
@@ -236,7 +236,7 @@ export class Exchange {
       source: "none",
       bytesOut: call.client.bytesOut,
       upstreamMs: call.upstreamMs,
-      streamed: false,
+      streamed: draft.streamed,
     })
   }
 

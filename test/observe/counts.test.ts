@@ -1,8 +1,9 @@
 /** What metrics say of a call that went another way than most: each attempt, stream and alarm once, no time of a vendor's as ours. */
 import t, { type Test } from "tap"
+import { type TestGateway, testGateway } from "../../core/testing.ts"
 import { ask, postHead, rawClient } from "../fixtures/client.ts"
 import { until } from "../fixtures/until.ts"
-import { answering } from "../fixtures/vendor.ts"
+import { answering, fakeVendor, type Handler, streaming } from "../fixtures/vendor.ts"
 import { halting, openRelay, type Relay, sample, type Wire, wires } from "../fixtures/wires.ts"
 
 const path = "/vendor-a/v1/messages/"
@@ -77,4 +78,37 @@ t.test("a request that is changed and sent again is a retry", async t => {
   t.equal(relay.vendor.requests.length, 2)
   const metrics = await relay.metrics()
   t.equal(sample(metrics, 'tollgate_upstream_retries_total{vendor="openai",reason="invalid"}'), 1)
+})
+
+t.test("a stream that its vendor refuses ended as refused, by the kind of its fault", async t => {
+  const wire = wires.messages
+  for (const handler of [streaming(wire.overload.event), answering({ status: 529, body: "{}" })]) {
+    const relay = await openRelay(t, handler)
+    t.equal((await ask(relay.url + path, wire.request(true))).status, 529)
+    const metrics = await relay.metrics()
+    t.equal(sample(metrics, 'tollgate_streams_ended_total{vendor="anthropic",how="refused"}'), 1)
+    t.equal(sample(metrics, `tollgate_errors_total{route="${path}",error_type="vendor_overloaded"}`), 1)
+    t.notOk(metrics.includes('error_type="vendor_5xx"'))
+  }
+})
+
+/** A gateway in front of one vendor. */
+const openWith = async (t: Test, handler: Handler, adapter: string, more: object): Promise<TestGateway> => {
+  const { origin } = await fakeVendor(t, handler)
+  const vendors = { [adapter]: { adapter, origin, secrets: [{ env: "VENDOR_KEY" }] } }
+  const { catalog = { models: {} }, ...gateway } = more as { catalog?: Readonly<Record<string, unknown>> }
+  const env = { VENDOR_KEY: "secret-of-the-vendor" }
+  const opened = await testGateway({ env, catalog, gateway: { sandbox: false, vendors, ...gateway } })
+  t.teardown(() => opened.close())
+  return opened
+}
+
+const errorsIn = (metrics: string): readonly string[] =>
+  metrics.split("\n").filter(line => /^tollgate_errors_total\{.* [1-9]/.test(line))
+
+t.test("what was not modified is no error", async t => {
+  const plugins = ["metrics", "auth", "model", "pricing", { proxy: { path: "/tools/x/", vendor: "http" } }]
+  const gateway = await openWith(t, answering({ status: 304 }), "http", { plugins })
+  t.equal((await gateway.call("/tools/x/a", undefined, { headers: { "if-none-match": '"1"' } })).status, 304)
+  t.same(errorsIn(await gateway.metrics()), [])
 })
