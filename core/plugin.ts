@@ -181,6 +181,8 @@ export interface Bill {
   readonly usage: Usage
   readonly source: UsageSource
   readonly serviceTier?: string
+  /** The vendor did not report all that it used; the alarm of that was raised. */
+  readonly missing?: true
 }
 
 export interface Billing {

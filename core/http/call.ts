@@ -278,7 +278,8 @@ export class GatewayCall implements Call {
   bill(report: UsageReport, end: UpstreamEnd, target: Target, seen = false): Promise<Billed> {
     const { bill, missing } = billFor(report, end, this.find("quote")?.estimated ?? noUsage, seen)
     if (missing && this.#billing !== undefined) this.#context.onUsageMissing(this, target)
-    return bill === undefined ? this.unbilled() : this.#settle(bill)
+    if (bill === undefined) return this.unbilled()
+    return this.#settle(missing ? { ...bill, missing } : bill)
   }
 
   /** Nothing is charged; of a call that could have been, the client is told so. */

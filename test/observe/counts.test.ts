@@ -112,3 +112,13 @@ t.test("what was not modified is no error", async t => {
   t.equal((await gateway.call("/tools/x/a", undefined, { headers: { "if-none-match": '"1"' } })).status, 304)
   t.same(errorsIn(await gateway.metrics()), [])
 })
+
+t.test("an answer without usage raises its alarm once, also where the vendor should have told its cost", async t => {
+  const message = { role: "assistant", content: "Hello there" }
+  const body = JSON.stringify({ object: "chat.completion", choices: [{ index: 0, message, finish_reason: "stop" }] })
+  const model = { type: "llm", targets: [{ vendor: "openai", model: "x" }], price: { vendor_cost: "1000 per dollar" } }
+  const gateway = await openWith(t, answering({ body }), "openai", { catalog: { models: { m: model } } })
+  const request = { model: "m", messages: [{ role: "user", content: "hi" }] }
+  t.equal((await gateway.call("/chat/completions/", request)).status, 200)
+  t.equal(sample(await gateway.metrics(), 'tollgate_usage_missing_total{vendor="openai",model="m"}'), 1)
+})
