@@ -1,7 +1,7 @@
 /** Tries the candidates of a call in order until one answers: secrets, fallbacks, retries, the breaker. */
 
 import type { Adapter, Dialect } from "../adapter.ts"
-import { GatewayError } from "../errors.ts"
+import { asGatewayError, GatewayError } from "../errors.ts"
 import type { Target, Vendor } from "../offer.ts"
 import type { Attempt, Call, Clock, Draft, Log, Metrics, Outcome } from "../plugin.ts"
 import type { Failure, Result } from "./answer.ts"
@@ -81,7 +81,8 @@ export class Exchange {
   async #tryAll(): Promise<Outcome> {
     for (const candidate of this.#candidates()) {
       if (this.#last !== undefined && !this.#goesOn(this.#last.failure)) break
-      const draft = await this.#prepare(candidate.target)
+      const draft = await this.#draftFor(candidate.target)
+      if (draft === undefined) continue
       if (draft.secret !== undefined && draft.secret !== candidate.secret.name) continue
       if (!this.#context.breaker.claim(candidate.vendor, candidate.secret, candidate.target.model)) continue
       if (this.#last !== undefined) await this.#passOver(this.#last, candidate)
@@ -104,6 +105,16 @@ export class Exchange {
       for (const secret of this.#context.breaker.order(vendor, affinity)) pairs.push({ target, vendor, secret })
     }
     return pairs.length === 1 ? [...pairs, ...pairs] : pairs
+  }
+
+  /** A fallback that has no words for the request is passed by: the target before it had, and may serve it again soon. */
+  async #draftFor(target: Target): Promise<Draft | undefined> {
+    try {
+      return await this.#prepare(target)
+    } catch (error) {
+      if (target === this.#call.get("plan")[0] || asGatewayError(error).kind.source !== "client") throw error
+      return undefined
+    }
   }
 
   #goesOn(failure: Failure): boolean {
