@@ -81,6 +81,7 @@ export class Exchange {
   async #tryAll(): Promise<Outcome> {
     for (const candidate of this.#candidates()) {
       if (this.#last !== undefined && !this.#goesOn(this.#last.failure)) break
+      if (this.#makesWay(candidate)) continue
       const draft = await this.#draftFor(candidate.target)
       if (draft === undefined) continue
       if (draft.secret !== undefined && draft.secret !== candidate.secret.name) continue
@@ -105,6 +106,13 @@ export class Exchange {
       for (const secret of this.#context.breaker.order(vendor, affinity)) pairs.push({ target, vendor, secret })
     }
     return pairs.length === 1 ? [...pairs, ...pairs] : pairs
+  }
+
+  /** Another secret of the target that failed makes way when there is but one try left for each fallback. */
+  #makesWay({ target }: Candidate): boolean {
+    const plan = this.#call.get("plan")
+    const fallbacks = plan.length - 1 - plan.indexOf(target)
+    return target === this.#last?.candidate.target && fallbacks > 0 && attemptsMax - this.#tried.length <= fallbacks
   }
 
   /** A fallback that has no words for the request is passed by: the target before it had, and may serve it again soon. */
