@@ -69,6 +69,8 @@ export class Gateway {
   #draining = false
   #stopping: Promise<void> | undefined
   #reloading: Promise<readonly string[]> = Promise.resolve([])
+  /** Old generations whose last call, or whose teardown, is not over. */
+  readonly #retiring = new Set<Promise<void>>()
   #nextReload: Promise<readonly string[]> | undefined
   #bootstrap: Bootstrap = { waits: true, end() {} }
   #begun = false
@@ -192,7 +194,11 @@ export class Gateway {
     this.#server.limit(next.config.limits.connections)
     this.#watch()
     this.#applied()
-    old.retire().catch(cause => log.error({ err: cause }, "an old generation could not be retired"))
+    const retired = old
+      .retire()
+      .catch(cause => log.error({ err: cause }, "an old generation could not be retired"))
+      .finally(() => this.#retiring.delete(retired))
+    this.#retiring.add(retired)
   }
 
   /** @param wanted the files of a configuration that does not serve yet */
@@ -223,7 +229,8 @@ export class Gateway {
     await within(drains.idle(), Math.max(0, left()))
     drains.cancelAll()
     await drains.idle()
-    const ended = await within(Promise.all([this.#reloading, this.#generation.retire()]), Math.max(lastWordMs, left()))
+    const last = [this.#reloading, this.#generation.retire(), ...this.#retiring]
+    const ended = await within(Promise.all(last), Math.max(lastWordMs, left()))
     if (!ended) this.parts.log.warn({}, "stopped before a reload or the plugins had ended")
     const unconfirmed = await this.#process.close(Math.max(lastChargesMs, Math.ceil(left())))
     await this.#ops.close()

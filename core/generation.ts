@@ -161,6 +161,7 @@ class Assembly {
     try {
       return compileRoute(route, this.#steps, {
         owner: owner.name,
+        foreign: owner.foreign,
         readBody: readBodyOf(route),
         checkQuery: queryCheckOf(route),
         exchange: (call, prepare) => new Exchange(call, prepare, table, exchange).run(),

@@ -181,6 +181,8 @@ export interface Bill {
   readonly usage: Usage
   readonly source: UsageSource
   readonly serviceTier?: string
+  /** The vendor did not report all that it used; the alarm of that was raised. */
+  readonly missing?: true
 }
 
 export interface Billing {
@@ -331,7 +333,8 @@ export interface Call {
   /**
    * Calls the vendors of `plan`, the best first, until one answers, and sends the answer to the client.
    *
-   * @param prepare the request for one target; asked again for each target that is tried. What it throws ends the call
+   * @param prepare the request for one target; asked again for each target that is tried. What it throws ends the call;
+   *   a client's error (400, say) for a fallback only takes that one out
    * @returns how the call ended, when its last byte is out; to be returned by the handler
    * @throws GatewayError when nobody answered (`upstream_...`, 400 to 502), the client left (`client_left`) or the
    *   gateway stops (`draining`). A relay passes the vendor's own errors on instead, as `refused`

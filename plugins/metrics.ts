@@ -121,7 +121,7 @@ const routeMeters = (meters: Meters, { path, method }: Route): RouteMeters => {
 /** What went wrong in a call that had an answer. */
 export const labelOf = ({ end, status, attempts }: Outcome): ErrorLabel | undefined => {
   if (end === "abandoned") return "client_left"
-  if (end === "delivered") return undefined
+  if (end === "delivered" || (end === "refused" && status < 400)) return undefined
   const code = attempts.at(-1)?.error
   if (code !== undefined) return errorTable[code].label
   if (end === "broken") return "vendor_5xx"

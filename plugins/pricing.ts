@@ -72,7 +72,8 @@ export default {
             const tier = tierOf(bill.serviceTier ?? demand.serviceTier)
             const priced = host.price(card, { parameters, usage: full.usage, ...tier })
             if (priced.unpriced.length > 0) alarm(host, call, "usage_unpriced_total")
-            if (priced.bound === "approximate" && priced.micros === 0) alarm(host, call, "usage_missing_total")
+            const isUntold = priced.bound === "approximate" && priced.micros === 0
+            if (isUntold && bill.missing !== true) alarm(host, call, "usage_missing_total")
             return hold.settle(priced, full)
           },
           release: () => hold.release(),

@@ -1,4 +1,4 @@
-/** What is counted and logged of one attempt while it runs; how it ended is counted by who looks at the outcome. */
+/** What is counted and logged of one attempt; how the one that an outcome tells of ended is counted by who looks at that. */
 
 import type { Log, Metrics } from "../plugin.ts"
 import type { GatewayCall } from "./call.ts"
@@ -14,6 +14,18 @@ export class AttemptMetrics {
     this.#vendor = vendor
     this.#metrics = metrics
     this.#log = log
+  }
+
+  /** No outcome tells of it: another one followed, or an error of ours. */
+  failed(reason: string, ms: number): void {
+    const model = this.#call.find("model")?.model
+    const operation = this.#call.route.kind ?? model?.type ?? "other"
+    const name = model?.name ?? "other"
+    this.#metrics.product("upstream_requests_total").child(this.#vendor, name, reason).add()
+    this.#metrics
+      .product("upstream_duration_seconds")
+      .child(this.#vendor, operation)
+      .observe(ms / 1000)
   }
 
   firstToken(seconds: number): void {

@@ -19,7 +19,7 @@ import type { UpstreamEnd } from "./billing.ts"
 import { accepts, type Decoding, decoding, isIdentity } from "./decoding.ts"
 import type { Drain } from "./drains.ts"
 import { ErrorAnswer } from "./error-answer.ts"
-import { errorOf, verdictOfEnd, withoutSecret } from "./failure.ts"
+import { errorIn, verdictOfEnd, withoutSecret } from "./failure.ts"
 import { type FaultEvent, Meter } from "./meter.ts"
 import { outcomeOf } from "./outcome.ts"
 import { StreamAnswer } from "./stream-answer.ts"
@@ -48,7 +48,8 @@ export class AttemptRun implements UpstreamHandler {
   #decoding: Decoding | undefined
   #drain: Drain | undefined
   #firstByteMs: number | undefined
-  #waited = false
+  /** Until when the vendor was waited for; after its last byte nothing is. */
+  #waitedTo = this.#sentAt
   #seen: Promise<void> | undefined
   #billed: Billed = { source: "none" }
   /** What broke an answer that was under way. */
@@ -92,6 +93,7 @@ export class AttemptRun implements UpstreamHandler {
   }
 
   end(): void {
+    this.waited(true)
     if (this.#decoding === undefined) void this.#ended()
     else this.#decoding.end(() => void this.#ended())
   }
@@ -203,6 +205,7 @@ export class AttemptRun implements UpstreamHandler {
   #clientLeft(): void {
     if (this.#over || this.detached) return
     const { vendor, drains, call, draft } = this.parts
+    this.waited(true)
     this.detached = true
     call.leave()
     const isStream = draft.streamed || this.meter.framing !== undefined
@@ -229,6 +232,7 @@ export class AttemptRun implements UpstreamHandler {
   /** The vendor died, or its answer cannot be translated, or the call was stopped. */
   async broken(error: GatewayError, end: UpstreamEnd = "broken"): Promise<void> {
     if (this.#over) return
+    this.waited(true)
     this.upstream?.abort()
     if (!this.detached && this.#answer?.sent !== true) return this.failed({ error })
     this.#cause = error
@@ -242,10 +246,10 @@ export class AttemptRun implements UpstreamHandler {
   /** Nothing went out: the exchange may try again. */
   failed(failure: Omit<Failure, "attempt">): void {
     if (!this.#close()) return
-    this.waited()
+    this.waited(true)
     this.#bringLater?.({ source: "none" })
     if (this.detached) void this.#giveUp()
-    this.#resolve({ failure: { ...failure, attempt: this.attempt(failure.error) } })
+    this.#resolve({ failure: { ...failure, attempt: this.attempt(errorIn(failure)) } })
   }
 
   /** Nobody waits for this answer any more, and there is nothing to bill. */
@@ -291,11 +295,11 @@ export class AttemptRun implements UpstreamHandler {
     return this.#seen
   }
 
-  /** The vendor's part of the waiting ends here: at the head of a stream, at the end of a whole answer. */
-  waited(): void {
-    if (this.#waited) return
-    this.#waited = true
-    this.parts.call.upstreamMs += performance.now() - this.#sentAt
+  /** The time up to now was the vendor's, also that between the pieces of its answer. `over`: all after it is ours. */
+  waited(over = false): void {
+    const now = performance.now()
+    this.parts.call.upstreamMs += Math.max(0, now - this.#waitedTo)
+    this.#waitedTo = over ? Number.POSITIVE_INFINITY : now
   }
 
   firstToken(): void {
@@ -336,7 +340,7 @@ export class AttemptRun implements UpstreamHandler {
       end,
       status: this.status,
       target,
-      attempts: [...before, this.attempt(this.#cause ?? (fault && errorOf(fault)))],
+      attempts: [...before, this.attempt(this.#cause ?? errorIn({ fault }))],
       billed,
       streamed: framing !== undefined,
       firstByteMs: this.#firstByteMs,

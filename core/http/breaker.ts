@@ -101,6 +101,8 @@ class SecretHealth {
   #show: (state: number) => void
   readonly #whole = new Health()
   readonly #models = new Map<string, Health>()
+  /** Models that are no more; what their last calls tell is shown to nobody. */
+  readonly #left = new Set<string>()
   #shown: number = states.closed
 
   constructor(clock: Clock, show: (state: number) => void) {
@@ -111,7 +113,8 @@ class SecretHealth {
 
   /** Forgets the other models: one that left would be shown as resting for ever. */
   keep(models: ReadonlySet<string>): void {
-    for (const model of this.#models.keys()) if (!models.has(model)) this.#models.delete(model)
+    for (const model of models) if (this.#left.delete(model)) this.#models.delete(model)
+    for (const model of this.#models.keys()) if (!models.has(model)) this.#left.add(model)
     this.#tell()
   }
 
@@ -163,7 +166,7 @@ class SecretHealth {
   /** The worst of them. */
   #tell(): void {
     let worst = this.#whole.state
-    for (const { state } of this.#models.values()) if (state > worst) worst = state
+    for (const [model, { state }] of this.#models) if (state > worst && !this.#left.has(model)) worst = state
     if (worst === this.#shown) return
     this.#shown = worst
     this.#show(worst)

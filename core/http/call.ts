@@ -16,6 +16,7 @@ import { billFor, type UpstreamEnd } from "./billing.ts"
 import { type ByteBudget, receiveBody, type ScannedBody, stopReceiving } from "./body.ts"
 import { callId } from "./call-id.ts"
 import { ClientSide, clientLeft } from "./client.ts"
+import { everyHead } from "./fields.ts"
 import { makeOutcome } from "./outcome.ts"
 import type { CompiledRoute } from "./pipeline.ts"
 
@@ -212,16 +213,10 @@ export class GatewayCall implements Call {
     this.#head.push(name, value)
   }
 
-  /** The fields that every head carries. */
+  /** What every head carries, and what steps added to this one. */
   headFields(): string[] {
-    const total = performance.now() - this.startedTick
-    const fields = [
-      "x-request-id",
-      this.id,
-      "server-timing",
-      `gateway;dur=${Math.max(0, total - this.upstreamMs).toFixed(2)}, upstream;dur=${this.upstreamMs.toFixed(2)}`,
-    ]
-    if (this.#context.sandbox) fields.push("x-sandbox", "true")
+    const gatewayMs = Math.max(0, performance.now() - this.startedTick - this.upstreamMs)
+    const fields = everyHead(this.id, this.#context.sandbox, gatewayMs, this.upstreamMs)
     fields.push(...this.#head)
     return fields
   }
@@ -278,7 +273,8 @@ export class GatewayCall implements Call {
   bill(report: UsageReport, end: UpstreamEnd, target: Target, seen = false): Promise<Billed> {
     const { bill, missing } = billFor(report, end, this.find("quote")?.estimated ?? noUsage, seen)
     if (missing && this.#billing !== undefined) this.#context.onUsageMissing(this, target)
-    return bill === undefined ? this.unbilled() : this.#settle(bill)
+    if (bill === undefined) return this.unbilled()
+    return this.#settle(missing ? { ...bill, missing } : bill)
   }
 
   /** Nothing is charged; of a call that could have been, the client is told so. */

@@ -1,7 +1,7 @@
 /** Tries the candidates of a call in order until one answers: secrets, fallbacks, retries, the breaker. */
 
 import type { Adapter, Dialect } from "../adapter.ts"
-import { GatewayError } from "../errors.ts"
+import { asGatewayError, GatewayError } from "../errors.ts"
 import type { Target, Vendor } from "../offer.ts"
 import type { Attempt, Call, Clock, Draft, Log, Metrics, Outcome } from "../plugin.ts"
 import type { Failure, Result } from "./answer.ts"
@@ -54,6 +54,8 @@ export class Exchange {
   readonly #context: ExchangeContext
   readonly #tried: Attempt[] = []
   #last: Failed | undefined
+  /** The same, until it is counted. */
+  #uncounted: Failed | undefined
 
   constructor(
     call: GatewayCall,
@@ -68,9 +70,20 @@ export class Exchange {
   }
 
   async run(): Promise<Outcome> {
+    try {
+      return await this.#tryAll()
+    } catch (error) {
+      this.#count() // of the last attempt no outcome tells
+      throw error
+    }
+  }
+
+  async #tryAll(): Promise<Outcome> {
     for (const candidate of this.#candidates()) {
       if (this.#last !== undefined && !this.#goesOn(this.#last.failure)) break
-      const draft = await this.#prepare(candidate.target)
+      if (this.#makesWay(candidate)) continue
+      const draft = await this.#draftFor(candidate.target)
+      if (draft === undefined) continue
       if (draft.secret !== undefined && draft.secret !== candidate.secret.name) continue
       if (!this.#context.breaker.claim(candidate.vendor, candidate.secret, candidate.target.model)) continue
       if (this.#last !== undefined) await this.#passOver(this.#last, candidate)
@@ -95,6 +108,23 @@ export class Exchange {
     return pairs.length === 1 ? [...pairs, ...pairs] : pairs
   }
 
+  /** Another secret of the target that failed makes way when there is but one try left for each fallback. */
+  #makesWay({ target }: Candidate): boolean {
+    const plan = this.#call.get("plan")
+    const fallbacks = plan.length - 1 - plan.indexOf(target)
+    return target === this.#last?.candidate.target && fallbacks > 0 && attemptsMax - this.#tried.length <= fallbacks
+  }
+
+  /** A fallback that has no words for the request is passed by: the target before it had, and may serve it again soon. */
+  async #draftFor(target: Target): Promise<Draft | undefined> {
+    try {
+      return await this.#prepare(target)
+    } catch (error) {
+      if (target === this.#call.get("plan")[0] || asGatewayError(error).kind.source !== "client") throw error
+      return undefined
+    }
+  }
+
   #goesOn(failure: Failure): boolean {
     const { client, stopped, route } = this.#call
     if (client.gone || stopped !== undefined || this.#tried.length >= attemptsMax) return false
@@ -102,7 +132,7 @@ export class Exchange {
   }
 
   async #attempt(candidate: Candidate, draft: Draft): Promise<Outcome | undefined> {
-    if (this.#last !== undefined) this.#count(this.#last)
+    this.#count()
     let result: Result
     try {
       result = await this.#send(candidate, draft)
@@ -119,6 +149,7 @@ export class Exchange {
     this.#tried.push(failure.attempt)
     this.#call.attempts = [...this.#call.attempts, failure.attempt]
     this.#last = { failure, candidate, draft }
+    this.#uncounted = this.#last
     return undefined
   }
 
@@ -130,7 +161,9 @@ export class Exchange {
   async #changed(candidate: Candidate): Promise<Outcome | undefined> {
     const { failure, draft } = this.#last as Failed
     const changed = failure.fault?.kind === "invalid" ? draft.retry?.(failure.fault) : undefined
-    return changed === undefined ? undefined : this.#attempt(candidate, changed)
+    if (changed === undefined) return undefined
+    this.#countStep("upstream_retries_total", this.#last as Failed)
+    return this.#attempt(candidate, changed)
   }
 
   async #send(candidate: Candidate, draft: Draft): Promise<Result> {
@@ -159,35 +192,36 @@ export class Exchange {
       clock,
       wheel,
       dialect,
-      metrics: new AttemptMetrics(call, vendor.name, this.#context),
+      metrics: this.#metricsOf(vendor),
     })
     run.start(upstream.send(request, run))
     return run.result
   }
 
   /** An attempt that something followed, or that ends in an error of ours; the last one of an outcome is its watchers'. */
-  #count({ failure, candidate }: Failed): void {
-    const { metrics } = this.#context
-    const model = this.#call.find("model")?.model
-    const operation = this.#call.route.kind ?? model?.type ?? "other"
-    metrics
-      .product("upstream_requests_total")
-      .child(candidate.vendor.name, model?.name ?? "other", reasonOf(failure))
-      .add()
-    metrics
-      .product("upstream_duration_seconds")
-      .child(candidate.vendor.name, operation)
-      .observe(failure.attempt.ms / 1000)
+  #count(): void {
+    if (this.#uncounted === undefined) return
+    const { failure, candidate } = this.#uncounted
+    this.#uncounted = undefined
+    this.#metricsOf(candidate.vendor).failed(reasonOf(failure), failure.attempt.ms)
+  }
+
+  #metricsOf({ name }: Vendor): AttemptMetrics {
+    return new AttemptMetrics(this.#call, name, this.#context)
   }
 
   /** Counts the step from a failed candidate to the next; waits, jittered, only before the same secret again. */
-  async #passOver({ candidate, failure }: Failed, next: Candidate): Promise<void> {
-    const { metrics, random } = this.#context
-    const kind = next.target === candidate.target ? "upstream_retries_total" : "upstream_fallbacks_total"
-    metrics.product(kind).child(candidate.vendor.name, reasonOf(failure)).add()
+  async #passOver(failed: Failed, next: Candidate): Promise<void> {
+    const { candidate, failure } = failed
+    const { random } = this.#context
+    this.#countStep(next.target === candidate.target ? "upstream_retries_total" : "upstream_fallbacks_total", failed)
     if (next.target !== candidate.target || next.secret !== candidate.secret) return
     const base = backoff.firstMs * 2 ** (this.#tried.length - 1)
     await this.#pause(Math.min(backoff.mostMs, Math.max(base * (0.5 + random()), failure.fault?.retryAfterMs ?? 0)))
+  }
+
+  #countStep(name: "upstream_retries_total" | "upstream_fallbacks_total", { candidate, failure }: Failed): void {
+    this.#context.metrics.product(name).child(candidate.vendor.name, reasonOf(failure)).add()
   }
 
   #pause(ms: number): Promise<void> {
@@ -202,13 +236,10 @@ export class Exchange {
 
   /** A relay passes the vendor's error on as it stands; everyone else gets the gateway's own words. */
   async #refuse(failed: Failed): Promise<Outcome> {
-    const { failure, candidate } = failed
+    const { failure, candidate, draft } = failed
     const error = ownError(failed)
     const { raw } = failure
-    if (error !== undefined || raw === undefined) {
-      this.#count(failed)
-      throw error ?? new GatewayError("internal", "Internal error")
-    }
+    if (error !== undefined || raw === undefined) throw error ?? new GatewayError("internal", "Internal error")
     const call = this.#call
     await call.release()
     const fields = call.headFields()
@@ -224,7 +255,7 @@ export class Exchange {
       source: "none",
       bytesOut: call.client.bytesOut,
       upstreamMs: call.upstreamMs,
-      streamed: false,
+      streamed: draft.streamed,
     })
   }
 

@@ -96,6 +96,14 @@ export const errorOf = (fault: Fault): GatewayError => {
   return new GatewayError(code, meanings[fault.kind].text ?? fault.message, faultOptions(fault))
 }
 
+interface Wrong {
+  readonly error?: GatewayError | undefined
+  readonly fault?: Fault | undefined
+}
+
+/** What is told of an attempt that failed, whoever's words the client reads. */
+export const errorIn = ({ error, fault }: Wrong): GatewayError | undefined => error ?? (fault && errorOf(fault))
+
 /** A vendor may echo the credential in its words. */
 export const withoutSecret = (error: GatewayError, secret: Secret): GatewayError =>
   says(error.message, secret) ? failedMidway("upstream_account") : error

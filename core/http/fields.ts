@@ -41,6 +41,15 @@ export const pushFields = (out: string[], fields: Readonly<Record<string, string
   for (const name in fields) out.push(name, fields[name] as string)
 }
 
+/** The fields that every head carries, whether or not its request met a route: that of a stray took no time to speak of. */
+export const everyHead = (id: string, sandbox: boolean, gatewayMs = 0, upstreamMs = 0): string[] => [
+  "x-request-id",
+  id,
+  "server-timing",
+  `gateway;dur=${gatewayMs.toFixed(2)}, upstream;dur=${upstreamMs.toFixed(2)}`,
+  ...(sandbox ? ["x-sandbox", "true"] : []),
+]
+
 /** What Node takes as a field value: the rest would throw where the head is written. */
 const isWritable = (value: string): boolean => !/[^\t\x20-\x7e\x80-\xff]/.test(value)
 

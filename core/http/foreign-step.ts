@@ -1,6 +1,6 @@
 /** Steps that are not ours: their mistakes and their hanging end one call, and are told under their own name. */
 
-import type { Call, Outcome, Step } from "../plugin.ts"
+import type { Call, Outcome, Route, Step } from "../plugin.ts"
 import type { GatewayCall } from "./call.ts"
 
 /** Types make our own steps return what `next()` gave, and none of them throws after it; a plugin may do either. */
@@ -8,6 +8,22 @@ export const guarded = (plugin: string, step: Step, steady: () => number): Step 
   ...step,
   run: (call, next) => new ForeignStep(plugin, step, call as GatewayCall, steady).run(next),
 })
+
+/** The same for a handler: the steps around it hear of its hanging, and count it. */
+export const guardedHandler =
+  (plugin: string, route: Route): Route["handle"] =>
+  call => {
+    const result = Promise.withResolvers<Outcome>()
+    ;(call as GatewayCall).giveUp = result.reject
+    handled(plugin, route, call).then(result.resolve, result.reject)
+    return result.promise
+  }
+
+const handled = async (plugin: string, route: Route, call: Call): Promise<Outcome> => {
+  const outcome = await route.handle(call)
+  if (outcome === undefined) throw new Error(`plugin ${plugin} must return how a call of ${route.path} ended`)
+  return outcome
+}
 
 class ForeignStep {
   readonly #plugin: string

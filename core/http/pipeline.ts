@@ -4,7 +4,7 @@ import type { Target } from "../offer.ts"
 import type { Call, Draft, Facts, Outcome, Route, Step } from "../plugin.ts"
 import type { ScannedBody } from "./body.ts"
 import type { GatewayCall } from "./call.ts"
-import { guarded } from "./foreign-step.ts"
+import { guarded, guardedHandler } from "./foreign-step.ts"
 
 /** A step and the plugin that it came from. */
 export interface NamedStep {
@@ -33,6 +33,8 @@ export interface CompiledRoute {
 export interface RouteParts {
   /** The plugin that brought the route. */
   readonly owner: string
+  /** Not ours: its handler is checked as its steps are. */
+  readonly foreign: boolean
   readonly readBody: (bytes: Buffer) => ScannedBody
   /** Throws the 422 of the specification. */
   readonly checkQuery: ((query: URLSearchParams) => void) | undefined
@@ -119,18 +121,19 @@ const sampled = async (
 }
 
 /** The innermost: the checks that must come after the guards, then the route's own handler. */
-const core =
-  (route: Route, parts: RouteParts): Run =>
-  async call => {
+const core = (route: Route, parts: RouteParts): Run => {
+  const handle = parts.foreign ? guardedHandler(parts.owner, route) : (call: Call) => route.handle(call)
+  return async call => {
     parts.checkQuery?.(call.query)
     if (route.schema !== undefined) await call.body()
     call.enter(parts.owner, parts.steady())
     try {
-      return await route.handle(call as Call)
+      return await handle(call as Call)
     } finally {
       call.enter(call.step, parts.steady()) // the onion unwinds: who hangs on the way out is bounded like on the way in
     }
   }
+}
 
 /** A fact that nothing provides, or two do; `step` is the one at fault, if it is not the route itself. */
 export class ChainError extends Error {

@@ -16,7 +16,7 @@ export const refuse = (
   error: GatewayError,
   dialect: Dialect,
   requestId: string,
-  fields: string[] = ["x-request-id", requestId],
+  fields: string[],
 ): void => {
   if (response.destroyed) return
   const text = bodyOf(error, dialect, requestId)
@@ -139,7 +139,7 @@ export const endSocket = (socket: Duplex): void => {
  * An answer on a bare socket.
  * @returns whether it is one to bytes that no call tells of: a connection that is opened for later, and is late, said none
  */
-export const refuseSocket = (socket: Served, error: GatewayError, requestId: string): boolean => {
+export const refuseSocket = (socket: Served, error: GatewayError, requestId: string, fields: string[]): boolean => {
   if (!socket.writable) {
     socket.destroy()
     return false
@@ -154,9 +154,9 @@ export const refuseSocket = (socket: Served, error: GatewayError, requestId: str
     socket.end(() => socket.destroy())
     return false
   }
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Error"}\r\nx-request-id: ${requestId}\r\ncontent-type: application/json\r\n` +
-      `content-length: ${Buffer.byteLength(text)}\r\nconnection: close\r\n\r\n${text}`,
-  )
+  const length = String(Buffer.byteLength(text))
+  const all = [...fields, "content-type", "application/json", "content-length", length, "connection", "close"]
+  const lines = all.map((part, at) => part + (at % 2 === 0 ? ": " : "\r\n"))
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? "Error"}\r\n${lines.join("")}\r\n${text}`)
   return answer === undefined && socket.bytesRead !== 0
 }

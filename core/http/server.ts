@@ -14,6 +14,7 @@ import type { Dialect } from "../adapter.ts"
 import { GatewayError } from "../errors.ts"
 import { Roster } from "../kit/roster.ts"
 import { type CallContext, GatewayCall } from "./call.ts"
+import { everyHead } from "./fields.ts"
 import { frontCheck, unknownMethod } from "./front-check.ts"
 import { plain } from "./plain.ts"
 import {
@@ -165,12 +166,16 @@ class Listener implements PublicServer {
   #stray(request: IncomingMessage, response: ServerResponse, error: GatewayError, dialect: Dialect = plain): void {
     const id = randomUUID()
     this.#options.onStray(id, error, request)
-    refuse(request, response, error, dialect, id)
+    refuse(request, response, error, dialect, id, this.#fieldsOf(id))
   }
 
   #strayOn(socket: Duplex, error: GatewayError, request: IncomingMessage | undefined): void {
     const id = randomUUID()
-    if (refuseSocket(socket, error, id)) this.#options.onStray(id, error, request)
+    if (refuseSocket(socket, error, id, this.#fieldsOf(id))) this.#options.onStray(id, error, request)
+  }
+
+  #fieldsOf(id: string): string[] {
+    return everyHead(id, this.#options.context.sandbox)
   }
 
   #idleWithin(ms: number): Promise<void> {

@@ -28,6 +28,8 @@ export class StreamAnswer implements Answer {
   #held: Buffer[] = []
   #heldBytes = 0
   #forwarded = false
+  /** The first content was. */
+  #counted = false
   /** Translated bytes that wait for the end of the chunk that caused them. */
   #out: (string | Buffer)[] = []
   /** An id is being recorded; the head follows. */
@@ -44,9 +46,17 @@ export class StreamAnswer implements Answer {
   /** After the meter saw it. A throw ends the stream. */
   event(event: StreamEvent): void {
     const { draft } = this.#run.parts
-    if (draft.verb !== "stream" || this.#run.detached) return
+    if (this.#run.detached) return
+    if (!this.#counted && this.#run.meter.sign === "content") this.#countFirst()
+    if (draft.verb !== "stream") return
     const out = draft.push(event)
     if (out.length > 0) this.#out.push(out)
+  }
+
+  /** Not with the head: that may have gone out long before, for want of news. */
+  #countFirst(): void {
+    this.#counted = true
+    this.#run.firstToken()
   }
 
   /** A fault of our account, or one that repeats our secret, is nobody's business, wherever it stands. */
@@ -162,7 +172,6 @@ export class StreamAnswer implements Answer {
     const { call, draft } = this.#run.parts
     this.#awaitSilence()
     this.sent = true
-    this.#run.firstToken()
     this.#run.waited()
     const fields = call.headFields()
     this.#run.vendorFields(fields, draft.verb === "relay")

@@ -1,11 +1,13 @@
 /** A call that becomes a WebSocket: the same secrets, header rules and one bill, settled when the tunnel opens. */
 
-import { GatewayError } from "../errors.ts"
+import { asGatewayError, GatewayError } from "../errors.ts"
 import type { Secret, Target, Timeouts, Vendor } from "../offer.ts"
 import type { Attempt, Billed, Outcome } from "../plugin.ts"
+import { AttemptMetrics } from "./attempt-metrics.ts"
 import type { Breaker, Verdict } from "./breaker.ts"
 import type { GatewayCall } from "./call.ts"
 import type { ExchangeContext, VendorTable } from "./exchange.ts"
+import { verdictOf } from "./failure.ts"
 import { pushFields } from "./fields.ts"
 import { makeOutcome } from "./outcome.ts"
 import { openTunnel } from "./upgrade.ts"
@@ -33,6 +35,10 @@ export const runTunnel = async (
     status,
     ms: performance.now() - began,
   })
+  const failed = (told: Attempt, reason: string): void => {
+    call.attempts = [told]
+    new AttemptMetrics(call, vendor.name, context).failed(reason, told.ms)
+  }
   const opened = await openTunnel({
     ...upgraded,
     request: call.request,
@@ -49,14 +55,15 @@ export const runTunnel = async (
     passed: () => lifetime.renew(),
   }).catch(error => {
     report(error instanceof UpstreamError ? "unreachable" : "unknown") // a client that leaves is no fault of the vendor
-    call.attempts = [attempt(0)]
+    failed(attempt(0), asGatewayError(error).code)
     throw error
   })
   const connected = attempt(opened.state === "refused" ? opened.status : switchedProtocols)
-  call.upstreamMs += connected.ms
+  call.upstreamMs = connected.ms
   if (opened.state === "refused") {
-    report(opened.status === 401 || opened.status === 403 ? "account" : "failed")
-    call.attempts = [connected]
+    const fault = table.adapter(vendor.name).fault(opened.status, nothing, {})
+    report(verdictOf({ fault })) // a path that the vendor does not know is the client's affair
+    failed(connected, fault.kind)
     throw new GatewayError("upstream_unavailable", "The vendor refused the connection.")
   }
   report("ok")
@@ -64,6 +71,7 @@ export const runTunnel = async (
   const billed = await call.bill({ usage: { requests: 1 }, outputBytes: 0 }, "delivered", target)
   await opened.closed
   lifetime.end()
+  call.upstreamMs = performance.now() - began
   const error = call.stopped?.code ?? (lifetime.isOver ? "upstream_timeout" : undefined)
   return ended(call, target, error === undefined ? connected : { ...connected, error }, billed)
 }
@@ -104,6 +112,7 @@ class Lifetime implements WheelItem {
 }
 
 const switchedProtocols = 101
+const nothing = Buffer.alloc(0)
 
 /** @throws GatewayError `upstream_unavailable` (502): every secret rests */
 const claimed = (call: GatewayCall, target: Target, vendor: Vendor, breaker: Breaker): Secret => {

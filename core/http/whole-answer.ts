@@ -32,7 +32,6 @@ export class WholeAnswer implements Answer {
     if (draft.verb === "stream") return this.#insteadOfStream(body)
     const answer = draft.verb === "send" ? draft.answer(body) : undefined
     await this.#run.saw()
-    this.#run.waited()
     const billed = await this.#run.bill("delivered")
     if (this.sent) await call.client.end()
     else {

@@ -45,8 +45,10 @@ export class Running {
   }
 
   remove(hold: RunningHold): void {
+    const { meters } = this.#options
     this.#holds.delete(hold)
-    this.#options.meters.holds.set(this.#holds.size)
+    meters.holds.set(this.#holds.size)
+    if (this.#holds.size === 0) meters.oldest.set(0) // the next beat may be a minute away
   }
 
   stop(): void {

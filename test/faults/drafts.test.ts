@@ -43,6 +43,54 @@ t.test("text that came in one piece with what cannot be translated reaches the c
   }
 })
 
+t.test("a fallback that has no words for a request is passed by, whether its elder fails or rests", async t => {
+  const wordless = (kind: "invalid_request" | "internal"): AnyPlugin => ({
+    name: "wordless",
+    api: 1,
+    setup: host =>
+      host.use({
+        run: call =>
+          call.exchange(({ vendor }) => {
+            if (vendor !== "openai") throw host.error(kind, "no words for it")
+            return { verb: "send", api: "chat", path: "/v1/chat/completions", streamed: false, body: "{}", answer }
+          }),
+      }),
+  })
+  const answer = (body: Buffer) => ({ body })
+  const told = { invalid_request: 502, internal: 500 } as const
+  for (const [kind, status] of Object.entries(told) as [keyof typeof told, number][]) {
+    const failing = answering({ status: 503, body: "{}" })
+    const relay = await openRelay(t, failing, { second: failing, plugins: [wordless(kind)] })
+    for (let call = 1; call <= 6; call += 1)
+      t.equal((await ask(relay.url + chat.path(false), chat.request(false))).status, status, `${kind}, call ${call}`)
+    t.equal(relay.vendor.requests.length, 5, "the sixth found it at rest")
+    t.equal(relay.second.requests.length, 0)
+    const attempts = 'tollgate_upstream_requests_total{vendor="openai",model="gpt",outcome="overloaded"}'
+    t.equal(sample(await relay.metrics(), attempts), 5)
+  }
+})
+
+t.test("a first choice that has no words for a request says so, and nobody is asked", async t => {
+  const relay = await openRelay(t, answering({ body: chat.whole }), {
+    second: answering({ body: chat.whole }),
+    plugins: [
+      {
+        name: "wordless",
+        api: 1,
+        setup: host =>
+          host.use({
+            run: call =>
+              call.exchange(() => {
+                throw host.error("invalid_request", "no words for it")
+              }),
+          }),
+      },
+    ],
+  })
+  t.equal((await ask(relay.url + chat.path(false), chat.request(false))).status, 400)
+  t.equal(relay.vendor.requests.length + relay.second.requests.length, 0)
+})
+
 /** In place of the endpoint's own draft: the id of its answer cannot be recorded. */
 const unrecorded: AnyPlugin = {
   name: "unrecorded",

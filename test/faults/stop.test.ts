@@ -1,10 +1,11 @@
 /** What a stop does to clients that still send, and to plugins that still wait for a bill. */
 import t from "tap"
 import type { AnyPlugin } from "../../core/loader.ts"
-import { postHead, rawClient } from "../fixtures/client.ts"
+import { testClock } from "../../core/testing.ts"
+import { ask, postHead, rawClient } from "../fixtures/client.ts"
 import { until } from "../fixtures/until.ts"
 import { answering, chunked, type Exchange, type Handler, lastChunk, streamHead } from "../fixtures/vendor.ts"
-import { openRelay, sample, wires } from "../fixtures/wires.ts"
+import { halting, openRelay, sample, wires } from "../fixtures/wires.ts"
 
 const path = "/v1/gateway/vendor-a/v1/messages"
 
@@ -24,6 +25,38 @@ t.test("an upload that outlasts the time to stop gets a 503 that says when to tr
   const line = relay.lines.find(({ msg }) => msg === "call")
   t.match(line, { status: 503, code: "draining", outcome: "rejected" })
   t.equal(relay.vendor.requests.length, 0)
+})
+
+t.test("a stop waits for the plugins of an old configuration too", async t => {
+  const happened: string[] = []
+  let generation = 0
+  const clock = testClock()
+  const slow: AnyPlugin = {
+    name: "slow",
+    api: 1,
+    setup() {
+      generation += 1
+      const [name, ms] = generation === 1 ? ["old", 9_000] : ["new", 0]
+      return async () => {
+        await new Promise<void>(resolve => void clock.after(ms as number, resolve))
+        happened.push(`${name} torn down`)
+      }
+    },
+  }
+  const gate = Promise.withResolvers<void>()
+  const relay = await openRelay(t, halting(wires.messages, gate.promise), { plugins: [slow], clock })
+  const answer = ask(relay.url + wires.messages.path(true), wires.messages.request(true))
+  await relay.vendor.next()
+  t.same(await relay.reload({}), [])
+  const stopped = relay.gateway.stop().then(() => happened.push("stopped"))
+  gate.resolve()
+  t.match(await answer, { status: 200, end: "whole" })
+  await until(async () => {
+    await clock.advance(100)
+    return happened.includes("stopped")
+  })
+  await stopped
+  t.same(happened, ["new torn down", "old torn down", "stopped"])
 })
 
 /** Notes what a call whose client left came to, and when it is taken down itself. */

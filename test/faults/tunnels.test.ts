@@ -4,7 +4,7 @@ import type { TestClock } from "../../core/observe/clock.ts"
 import { type TestGateway, testClock, testGateway, testKey } from "../../core/testing.ts"
 import { type RawClient, rawClient } from "../fixtures/client.ts"
 import { until } from "../fixtures/until.ts"
-import { chunked, type FakeVendor, fakeVendor, type Handler } from "../fixtures/vendor.ts"
+import { chunked, type FakeVendor, fakeVendor, type Handler, headOf } from "../fixtures/vendor.ts"
 import { sample } from "../fixtures/wires.ts"
 
 const handshake = (fields: readonly string[]): string =>
@@ -90,6 +90,22 @@ for (const [name, leave] of Object.entries(leaving)) {
     t.pass("the vendor is asked again")
   })
 }
+
+t.test("WebSockets that a vendor does not know are attempts, and rest it for nobody", async t => {
+  const site = await open(t, ({ request, send }) =>
+    send(request.headers.upgrade === undefined ? headOf({ status: 204 }) : headOf({ status: 404 })),
+  )
+  for (let asked = 1; asked <= 5; asked += 1) await (await site.ask()).until("502 ")
+  t.equal((await site.call("/tools/x/live")).status, 204)
+  const attempts = 'tollgate_upstream_requests_total{vendor="tools",model="proxy.tools.x",outcome="not_found"}'
+  t.equal(sample(await site.metrics(), attempts), 5)
+})
+
+t.test("WebSockets of a vendor that is overloaded rest it", async t => {
+  const site = await open(t, ({ send }) => send(headOf({ status: 503 })))
+  for (let asked = 1; asked <= 6; asked += 1) await (await site.ask()).until("502 ")
+  t.equal(site.vendor.requests.length, 5)
+})
 
 t.test("a stop while the vendor thinks about a WebSocket is a 503, and waits for nobody", async t => {
   const site = await open(t, () => new Promise(() => {}))

@@ -60,6 +60,29 @@ t.test("a clock that is set lengthens no rest, and ends none", async t => {
   t.ok(breaker.claim(vendor, one, "m"))
 })
 
+t.test(
+  "what the last calls of a model that left tell is shown to nobody, and forgotten when it comes back",
+  async t => {
+    const vendor = vendorWith("one")
+    const { states, breaker } = open(vendor)
+    const [one] = vendor.secrets as [Secret]
+    const offering = (...models: readonly string[]): void =>
+      breaker.keep(
+        [vendor],
+        models.map(model => ({ vendor: vendor.name, model })),
+      )
+    offering("m")
+    t.ok(breaker.claim(vendor, one, "m"))
+    offering()
+    for (let i = 0; i < 5; i++) breaker.report(vendor, one, "m", "failed")
+    t.same(states, [0])
+    t.equal(breaker.rest(vendor, "m").ms, 5_000, "their own next tries spare it")
+    offering("m")
+    t.ok(breaker.claim(vendor, one, "m"))
+    t.same(states, [0])
+  },
+)
+
 t.test("a probe that fails doubles the rest", async t => {
   const vendor = vendorWith("one")
   const { clock, breaker } = open(vendor)

@@ -12,6 +12,7 @@ t.test("the hold of a long call is renewed as long as it runs", async t => {
   t.ok((await metric("ledger_hold_age_seconds_max")) >= (11 * life) / 1_000)
   t.match(await hold.settle(priced(100), bill), { micros: 100, durable: true })
   t.equal(await metric("ledger_holds"), 0)
+  t.equal(await metric("ledger_hold_age_seconds_max"), 0)
   t.equal(await metric("ledger_lapsed_total"), 0)
 })
 

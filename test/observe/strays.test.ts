@@ -86,6 +86,7 @@ t.test("each leaves one line, with the id of the answer and why it was refused, 
   for (const [name, bytes, line] of cases) {
     const answer = await heard(t, gateway, bytes)
     t.match(answer, new RegExp(`^HTTP/1\\.1 ${line.status} `), name)
+    t.match(answer, /\r\nserver-timing: gateway;dur=.*\r\nx-sandbox: true\r\n/, `${name}: as every answer`)
     const [written, ...more] = linesOf(gateway, idOf(answer))
     const { level, time, plugin, id, error, msg, ...told } = written!
     t.same(told, { ...line, outcome: "rejected" }, name)
@@ -200,7 +201,7 @@ t.test("a connection that said nothing before it was given up is no request", as
   const answered = new Map<string, boolean>()
   const server = createServer(async (socket: Socket) => {
     const [said] = (await once(socket, "readable")) && [String(socket.read() ?? "")]
-    answered.set(said, refuseSocket(socket, new GatewayError("request_timeout", "Late"), "1"))
+    answered.set(said, refuseSocket(socket, new GatewayError("request_timeout", "Late"), "1", []))
   })
   server.listen(0, "127.0.0.1")
   await once(server, "listening")

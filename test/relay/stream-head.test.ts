@@ -11,6 +11,7 @@ import {
   goodMicros,
   openRelay,
   relayWires,
+  sample,
   type Wire,
   wires,
 } from "../fixtures/wires.ts"
@@ -120,6 +121,29 @@ t.test("the head goes out when ten seconds told nothing, by the clock", async t 
   t.equal(client.received(), "")
   await clock.advance(400)
   t.match(await client.until("ping"), /^HTTP\/1\.1 200 /)
+})
+
+t.test("the first token is the first content, however long before it the head went out", async t => {
+  const clock = testClock()
+  const gate = Promise.withResolvers<void>()
+  const handler: Handler = async ({ send }) => {
+    await send(streamHead + chunked(ping))
+    await gate.promise
+    await send(chunked(wires.messages.events.join("")) + lastChunk)
+  }
+  const relay = await openRelay(t, handler, { clock })
+  const client = await rawClient(t, relay.url)
+  const body = JSON.stringify(wires.messages.request(true))
+  client.write(postHead("/v1/gateway/vendor-a/v1/messages", [`content-length: ${body.length}`]) + body)
+  await until(async () => {
+    await clock.advance(1_000)
+    return client.received().includes("ping")
+  })
+  const count = 'tollgate_stream_first_token_seconds_count{vendor="anthropic",model="claude"}'
+  t.equal(sample(await relay.metrics(), count), 0)
+  gate.resolve()
+  await client.until("message_stop")
+  t.equal(sample(await relay.metrics(), count), 1)
 })
 
 t.test("streams that break off after content rest their model, on native routes too", async t => {

@@ -1,7 +1,7 @@
 /** A plugin that throws or hangs ends its own call with 500, gives its hold back, is counted, and disturbs nobody else. */
 import t from "tap"
 import type { AnyPlugin } from "../../core/loader.ts"
-import type { Call, Outcome, Watcher } from "../../core/plugin.ts"
+import type { Call, Outcome, Route, Watcher } from "../../core/plugin.ts"
 import { testClock } from "../../core/testing.ts"
 import { ask, postHead, type RawClient, rawClient } from "../fixtures/client.ts"
 import { publicEndpoint } from "../fixtures/endpoints.ts"
@@ -212,6 +212,26 @@ t.test("a step that hangs ends its call after its time, by the clock; what it do
     { outcome: "rejected", code: "plugin_failed" },
   )
 })
+
+const badHandlers: Readonly<Record<string, Route["handle"]>> = {
+  hangs: () => new Promise(() => {}),
+  "returns nothing": async () => undefined as never,
+}
+
+for (const [name, handle] of Object.entries(badHandlers)) {
+  t.test(`a route's handler that ${name} ends its call, which is counted and logged as every other`, async t => {
+    const clock = testClock()
+    const relay = await openRelay(t, undefined, { plugins: [publicEndpoint("bad", handle)], clock })
+    const failing = ask(`${relay.url}/bad/`, {})
+    await until(() => relay.lines.some(({ msg }) => msg === "call") || clock.advance(1_000).then(() => false))
+    t.equal((await failing).status, 500)
+    const metrics = await relay.metrics()
+    t.equal(sample(metrics, 'tollgate_http_requests_total{route="/bad/",method="POST",status="500"}'), 1)
+    t.equal(sample(metrics, 'tollgate_errors_total{route="/bad/",error_type="gateway_internal"}'), 1)
+    t.equal(sample(metrics, "tollgate_requests_in_flight"), 0)
+    t.same(samplesOf(metrics, "tollgate_plugin_errors_total"), ['{plugin="bad"} 1'])
+  })
+}
 
 t.test("steps that hang one around the other, before or after next(), end the call all the same", async t => {
   const clock = testClock()
