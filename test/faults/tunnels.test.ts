@@ -1,6 +1,6 @@
 /** WebSockets that come to nothing: whoever leaves, refuses or keeps its half, both sides end, and only an open one is paid. */
 import t, { type Test } from "tap"
-import { type TestGateway, testGateway, testKey } from "../../core/testing.ts"
+import { type TestGateway, testClock, testGateway, testKey } from "../../core/testing.ts"
 import { type RawClient, rawClient } from "../fixtures/client.ts"
 import { until } from "../fixtures/until.ts"
 import { chunked, type FakeVendor, fakeVendor, type Handler } from "../fixtures/vendor.ts"
@@ -31,9 +31,10 @@ interface Site extends TestGateway {
   over(): Promise<{ readonly ends: readonly unknown[]; readonly spent: number; readonly held: number }>
 }
 
-const open = async (t: Test, handler: Handler): Promise<Site> => {
+const open = async (t: Test, handler: Handler, clock?: ReturnType<typeof testClock>): Promise<Site> => {
   const vendor = await fakeVendor(t, handler)
   const gateway = await testGateway({
+    ...(clock === undefined ? {} : { clock }),
     env: { K: "vendor-secret" },
     catalog: { models: {} },
     gateway: {
@@ -116,6 +117,40 @@ t.test("clients that never close their half are waited for, but not for ever", a
   t.same(await site.over(), { ends: ["unauthorized", "delivered 101"], spent: 2_000_000, held: 0 })
   await site.gateway.stop()
   t.pass("neither keeps the gateway from its end")
+})
+
+t.test("a WebSocket lives longer than a step may; a stop breaks it, and it stays paid", async t => {
+  const clock = testClock()
+  const site = await open(t, ({ send }) => send(`${accept}a word`), clock)
+  const client = await site.ask()
+  t.match(await client.until("a word"), /\r\nx-request-id: [0-9a-f-]{36}\r\n/i)
+  await clock.advance(60_000)
+  t.equal(site.vendor.connections.open, 1)
+  const stopped = site.gateway.stop()
+  await clock.advance(1_000)
+  await client.closed
+  client.socket.end()
+  await stopped
+  t.match(
+    site.lines.filter(({ msg }) => msg === "call"),
+    [{ status: 101, outcome: "broken", micros: 2_000_000 }],
+  )
+})
+
+t.test("a secret that rested is well again when its WebSocket opens", async t => {
+  const clock = testClock()
+  const site = await open(
+    t,
+    ({ send }) => send(site.vendor.requests.length > 1 ? accept : "HTTP/1.1 401 No\r\ncontent-length: 0\r\n\r\n"),
+    clock,
+  )
+  await (await site.ask()).until("502 ")
+  await (await site.ask()).until("502 ")
+  t.equal(site.vendor.requests.length, 1)
+  await clock.advance(31_000)
+  await (await site.ask()).until("101 ")
+  await (await site.ask()).until("101 ")
+  t.equal(site.vendor.requests.length, 3)
 })
 
 t.test("a vendor that refuses a WebSocket at endless length is left at once", async t => {
