@@ -95,7 +95,8 @@ t.test("bug 28: a result that is itself a schema with $ref stays text", async t 
 
 t.test("a result that JSON would change stays text", async t => {
   const deep = "[".repeat(5_000) + "]".repeat(5_000)
-  for (const text of ['{"id":12345678901234567890}', deep]) t.same(responseTo(text), { output: text })
+  const beside = '{"city":"Seoul","id":12345678901234567890}'
+  for (const text of ['{"id":12345678901234567890}', beside, deep]) t.same(responseTo(text), { output: text })
 })
 
 t.test("pictures that a tool returned stand behind all results", async t => {
