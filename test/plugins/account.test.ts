@@ -143,6 +143,20 @@ t.test("rate limits", async t => {
   )
 })
 
+t.test("the metrics tell a call's class and seconds, no more of them than its client waited", async t => {
+  const product = await openProduct(t)
+  const began = performance.now()
+  await (await product.call("/credits/")).text()
+  const waited = (performance.now() - began) / 1000
+  const ofRoute = 'route="/credits/",status_class="2xx"'
+  const value = new RegExp(`^tollgate_http_request_duration_seconds_(sum|count)\\{${ofRoute}\\} (.*)$`, "gm")
+  const told = Object.fromEntries(
+    [...(await product.metrics()).matchAll(value)].map(([, name, number]) => [name, number]),
+  )
+  t.equal(told.count, "1")
+  t.ok(Number(told.sum) > 0 && Number(told.sum) <= waited, `${told.sum} of ${waited}`)
+})
+
 t.test("money", async t => {
   await t.test("a call is settled by what the vendor reported, and the answer says so", async t => {
     const product = await openProduct(t)
