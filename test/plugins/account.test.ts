@@ -15,6 +15,7 @@ t.test("keys", async t => {
     t.match(await answer.json(), { object: "key", id: String, state: "revoked" })
     const after = await product.call("/credits/", undefined, own)
     t.equal(after.status, 401)
+    t.equal(after.headers.get("www-authenticate"), "Bearer")
     t.match(await after.json(), { detail: "This API key has been revoked. Create a new key in the console." })
     t.equal((await product.call("/credits/")).status, 200, "the member's other key lives")
   })

@@ -122,7 +122,7 @@ t.test("arguments that are no object are kept as they were written", async t => 
   t.same(args(""), {})
   t.same(args('{"a":'), { _raw: '{"a":' })
   t.same(args("[1]"), { _raw: "[1]" })
-  const nested = (levels: number) => '{"a":'.repeat(levels) + "1" + "}".repeat(levels)
+  const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`
   t.same(args(nested(32)), JSON.parse(nested(32)))
   t.same(args(nested(33)), { _raw: nested(33) }, "neither side reads it willingly")
 })
