@@ -136,6 +136,40 @@ t.test("clients that never close their half are waited for, but not for ever", a
   t.pass("neither keeps the gateway from its end")
 })
 
+t.test("a WebSocket lives longer than a step may; a stop breaks it, and it stays paid", async t => {
+  const clock = testClock()
+  const site = await open(t, ({ send }) => send(`${accept}a word`), clock)
+  const client = await site.ask()
+  t.match(await client.until("a word"), /\r\nx-request-id: [0-9a-f-]{36}\r\n/i)
+  await clock.advance(60_000)
+  t.equal(site.vendor.connections.open, 1)
+  const stopped = site.gateway.stop()
+  await clock.advance(1_000)
+  await client.closed
+  client.socket.end()
+  await stopped
+  t.match(
+    site.lines.filter(({ msg }) => msg === "call"),
+    [{ status: 101, outcome: "broken", micros: 2_000_000 }],
+  )
+})
+
+t.test("a secret that rested is well again when its WebSocket opens", async t => {
+  const clock = testClock()
+  const site = await open(
+    t,
+    ({ send }) => send(site.vendor.requests.length > 1 ? accept : "HTTP/1.1 401 No\r\ncontent-length: 0\r\n\r\n"),
+    clock,
+  )
+  await (await site.ask()).until("502 ")
+  await (await site.ask()).until("502 ")
+  t.equal(site.vendor.requests.length, 1)
+  await clock.advance(31_000)
+  await (await site.ask()).until("101 ")
+  await (await site.ask()).until("101 ")
+  t.equal(site.vendor.requests.length, 3)
+})
+
 t.test("a vendor that refuses a WebSocket at endless length is left at once", async t => {
   const site = await open(t, ({ send }) =>
     send(`HTTP/1.1 403 No\r\ntransfer-encoding: chunked\r\n\r\n${chunked("no")}`),

@@ -15,6 +15,7 @@ t.test("keys", async t => {
     t.match(await answer.json(), { object: "key", id: String, state: "revoked" })
     const after = await product.call("/credits/", undefined, own)
     t.equal(after.status, 401)
+    t.equal(after.headers.get("www-authenticate"), "Bearer")
     t.match(await after.json(), { detail: "This API key has been revoked. Create a new key in the console." })
     t.equal((await product.call("/credits/")).status, 200, "the member's other key lives")
   })
@@ -151,6 +152,20 @@ t.test("rate limits", async t => {
       t.same([limits({}), limits({ limit: "none" }), limits({ access: "public" })], [true, false, false])
     },
   )
+})
+
+t.test("the metrics tell a call's class and seconds, no more of them than its client waited", async t => {
+  const product = await openProduct(t)
+  const began = performance.now()
+  await (await product.call("/credits/")).text()
+  const waited = (performance.now() - began) / 1000
+  const ofRoute = 'route="/credits/",status_class="2xx"'
+  const value = new RegExp(`^tollgate_http_request_duration_seconds_(sum|count)\\{${ofRoute}\\} (.*)$`, "gm")
+  const told = Object.fromEntries(
+    [...(await product.metrics()).matchAll(value)].map(([, name, number]) => [name, number]),
+  )
+  t.equal(told.count, "1")
+  t.ok(Number(told.sum) > 0 && Number(told.sum) <= waited, `${told.sum} of ${waited}`)
 })
 
 t.test("money", async t => {

@@ -191,5 +191,6 @@ t.test("metrics: tokens are counted once, in four types", async t => {
     reasoning: 30,
   }
   const counts = Object.entries(tokenCounts).map(([type, count]) => [type, count(usage)])
+  for (const count of Object.values(tokenCounts)) t.equal(count({ requests: 1 }), 0)
   t.same(Object.fromEntries(counts), { input: 3, cache_read: 4, cache_write: 24, output: 224 })
 })

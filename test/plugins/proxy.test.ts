@@ -5,6 +5,7 @@ import { request as httpRequest } from "node:http"
 import t, { type Test } from "tap"
 import { testGateway, testKey } from "../../core/testing.ts"
 import { sha256 } from "../fixtures/client.ts"
+import { until } from "../fixtures/until.ts"
 import { answering, fakeVendor, streaming } from "../fixtures/vendor.ts"
 import { echoServer } from "../fixtures/web-socket.ts"
 
@@ -212,18 +213,29 @@ t.test(
     const echo = await echoServer()
     t.teardown(() => echo.close())
     const gateway = await open(t, echo.origin)
-    const socket = await socketTo(`${gateway.url}/tools/x/live`, { authorization: `Bearer ${testKey}`, cookie: "c=1" })
+    const sent = { authorization: `Bearer ${testKey}`, cookie: "c=1", "accept-language": "ko" }
+    const socket = await socketTo(`${gateway.url}/tools/x/live`, sent)
     t.equal(socket.status, 101)
     t.notOk("set-cookie" in socket.fields || "x-account" in socket.fields)
     t.equal(await socket.say("one"), "echo one")
     t.equal(await socket.say("two"), "echo two")
     t.equal(echo.asked[0]?.url, "/live")
-    t.match(echo.asked[0]?.headers, { authorization: "Bearer vendor-secret" })
+    t.match(echo.asked[0]?.headers, {
+      authorization: "Bearer vendor-secret",
+      "user-agent": "tollgate",
+      "accept-language": "ko",
+    })
     t.notOk("cookie" in (echo.asked[0]?.headers ?? {}))
     const closed = new Promise<void>(resolve => echo.sockets[0]?.once("close", () => resolve()))
     socket.end()
     await closed
     t.equal((await gateway.balance()).spent, 2_000_000)
+    await until(() => gateway.lines.some(({ msg }) => msg === "call"))
+    t.match(
+      gateway.lines.find(({ msg }) => msg === "call"),
+      { status: 101, vendor: "tools", usage: { requests: 1 }, source: "vendor", micros: 2_000_000, streamed: true },
+      "and the log says so",
+    )
   },
 )
 
@@ -266,6 +278,14 @@ t.test("a vendor that refuses our account is not asked again for a WebSocket whi
     t.equal(refusing.asked.length, 1)
     t.match(await gateway.balance(), { spent: 0, held: 0 })
   }
+})
+
+t.test("a vendor that never answers a handshake is left after its time", async t => {
+  const vendor = await fakeVendor(t, () => new Promise(() => {}))
+  const gateway = await open(t, vendor.origin, {}, { timeouts: { connect: "50ms", first_byte: "50ms" } })
+  t.equal((await socketTo(`${gateway.url}/tools/x/live`, { authorization: `Bearer ${testKey}` })).status, 502)
+  await until(() => vendor.connections.open === 0)
+  t.match(await gateway.balance(), { spent: 0, held: 0 })
 })
 
 t.test("open WebSockets end when the gateway stops", async t => {

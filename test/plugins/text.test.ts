@@ -296,3 +296,34 @@ t.test("the log has one line per call, with the cause of what failed", async t =
   t.equal(String(lines[0]?.client_request_id).length, 128)
   t.match(lines[1], { status: 404, outcome: "rejected", code: "model_not_found" })
 })
+
+t.test(
+  "the log's line tells how an answer came: its bytes, its first one, each try; our faults are louder",
+  async t => {
+    const product = await openProduct(t, { gateway: { plugins: ["access-log", "auth", "model", "pricing"] } })
+    const ask = async (more: object) =>
+      (await product.call("/chat/completions/", { model: "gpt", messages, ...more })).text()
+    let failed = false
+    product.vendor.answer = (_, response) => {
+      if (failed) return events(response, ...chunks)
+      failed = true
+      json(response, 503, { error: { message: "busy" } })
+    }
+    const told = await ask({ stream: true })
+    await ask({ model: "nobody" })
+    await ask({ model: "unpriced" })
+    product.vendor.answer = (_, response) => json(response, 500, { error: { message: "broken" } })
+    await ask({})
+    const [streamed, ...refused] = product.lines.filter(({ msg }) => msg === "call")
+    t.match(streamed, { level: "info", streamed: true, bytes: Buffer.byteLength(told), first_byte_ms: Number })
+    t.match(streamed?.attempts, [{ status: 503 }, { status: 200 }])
+    t.same(
+      refused.map(({ level, status }) => [level, status]),
+      [
+        ["info", 404],
+        ["warn", 500],
+        ["warn", 500],
+      ],
+    )
+  },
+)

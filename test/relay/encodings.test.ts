@@ -1,6 +1,7 @@
 /** Coded answers, although identity was asked for: readable for every client, metered all the same. */
 import { brotliCompressSync, constants, deflateSync, gzipSync, zstdCompressSync } from "node:zlib"
 import t from "tap"
+import { accepts } from "../../core/http/decoding.ts"
 import { ask, postHead, rawClient, sha256 } from "../fixtures/client.ts"
 import { answering, chunked, type Handler, headOf, streaming } from "../fixtures/vendor.ts"
 import { allWires, goodMicros, openRelay, relayWires, sample, wires } from "../fixtures/wires.ts"
@@ -11,6 +12,15 @@ const coders: Readonly<Record<string, (bytes: string) => Buffer>> = {
   deflate: deflateSync,
   zstd: zstdCompressSync,
 }
+
+t.test("a client takes a coding that it names, with any weight but none", async t => {
+  for (const field of ["gzip", "br, GZIP", "br;q=1, gzip;q=0.5", "gzip; q=0.001", ["br", "gzip"]]) {
+    t.equal(accepts(field, "gzip"), true, String(field))
+  }
+  for (const field of [undefined, "", "br", "*", "x-gzip", "gzip;q=0", "gzip; q=0.000"]) {
+    t.equal(accepts(field, "gzip"), false, String(field))
+  }
+})
 
 for (const wire of allWires) {
   t.test(`${wire.name}: an answer that comes coded is readable, whole and streamed`, async t => {

@@ -233,6 +233,22 @@ for (const [name, handle] of Object.entries(badHandlers)) {
   })
 }
 
+t.test("a vendor may think longer than a step may: its time is not the step's", async t => {
+  const clock = testClock()
+  const gate = Promise.withResolvers<void>()
+  const slowly: Handler = async exchange => {
+    await gate.promise
+    await answering({ body: wire.whole })(exchange)
+  }
+  const relay = await openRelay(t, slowly, { clock })
+  const thinking = ask(relay.url + wire.path(false), wire.request(false))
+  await relay.vendor.next()
+  await clock.advance(15_000)
+  gate.resolve()
+  t.equal((await thinking).status, 200)
+  t.equal(await relay.spent(), goodMicros)
+})
+
 t.test("steps that hang one around the other, before or after next(), end the call all the same", async t => {
   const clock = testClock()
   const never = new Promise<never>(() => {})

@@ -333,6 +333,8 @@ t.test("models with structured outputs are given the schema, closed, with its bo
 t.test("other models answer by a tool, whose input is the content", async t => {
   const { body, memo } = spoke.request({ ...hello, response_format: format }, contextFor())
   t.same(body.tools, [{ name: "json", description: "A city.", input_schema: schema }])
+  const bare = bodyFor({ response_format: { type: "json_schema", json_schema: { schema } } })
+  t.match(bare.tools, [{ description: /./ }], "the model is told what the tool is for, although the client did not say")
   t.same(body.tool_choice, { type: "tool", name: "json", disable_parallel_tool_use: true })
   const answer = {
     type: "message",

@@ -151,7 +151,7 @@ t.test("a call that is open when the answer ends, or another begins, is closed",
 
 t.test("paths that cannot be followed are the vendor's fault", async t => {
   const deep = `$${".a".repeat(65)}`
-  for (const jsonPath of ["", "$", "a", "$.a[", "$.a[5]", "$[999999999]", "$.a..b", deep, undefined]) {
+  for (const jsonPath of ["", "$", "a", "x.a", "$.a[", "$.a[5]", "$[999999999]", "$.a..b", deep, undefined]) {
     const body = partial({ name: "f", willContinue: true }, { partialArgs: [{ jsonPath, stringValue: "x" }] })
     t.throws(() => chunksOf(body), { code: "upstream_unreadable" }, String(jsonPath))
   }

@@ -98,6 +98,8 @@ t.test("a stream that is cut throws: no reason is made up", async t => {
     t.throws(() => chunksOf(whole.subarray(0, size)), torn, `${size} bytes`)
   const second = { candidates: [{ index: 1, content: { parts: [{ text: "c" }] } }] }
   t.throws(() => chunksOf(streamOf(candidate([{ text: "a" }], "STOP"), second)), cut, "one of two choices")
+  const holed = whole.toString().replace(/^data: .*$/m, 'data: {"candidates":[{"con')
+  t.throws(() => chunksOf(Buffer.from(holed)), { code: "upstream_unreadable" }, "an answer with a hole is not whole")
 })
 
 t.test("an error inside of a 200 is the vendor's fault, as an object and in an array", async t => {

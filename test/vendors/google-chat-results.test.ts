@@ -95,7 +95,8 @@ t.test("bug 28: a result that is itself a schema with $ref stays text", async t 
 
 t.test("a result that JSON would change stays text", async t => {
   const deep = "[".repeat(5_000) + "]".repeat(5_000)
-  for (const text of ['{"id":12345678901234567890}', deep]) t.same(responseTo(text), { output: text })
+  const beside = '{"city":"Seoul","id":12345678901234567890}'
+  for (const text of ['{"id":12345678901234567890}', beside, deep]) t.same(responseTo(text), { output: text })
 })
 
 t.test("pictures that a tool returned stand behind all results", async t => {
@@ -121,7 +122,7 @@ t.test("arguments that are no object are kept as they were written", async t => 
   t.same(args(""), {})
   t.same(args('{"a":'), { _raw: '{"a":' })
   t.same(args("[1]"), { _raw: "[1]" })
-  const nested = (levels: number) => ['{"a":'.repeat(levels), "}".repeat(levels)].join("1")
+  const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`
   t.same(args(nested(32)), JSON.parse(nested(32)))
   t.same(args(nested(33)), { _raw: nested(33) }, "neither side reads it willingly")
 })

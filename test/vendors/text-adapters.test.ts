@@ -58,6 +58,8 @@ t.test("faults are known by status, by words, and by the first words of a senten
   t.equal(kind(cohere, 404, { message: "model 'x' not found" }), "not_found")
   t.equal(kind(voyage, 429, { detail: "You have not yet added your payment method" }), "account")
   t.equal(kind(voyage, 400, { detail: "too many" }), "invalid")
+  t.equal(kind(voyage, 400, { detail: "text was: Provided API key is invalid" }), "invalid", "a quoted client")
+  t.equal(kind(jina, 400, { detail: "text was: Insufficient balance" }), "invalid", "a quoted client")
   t.equal(kind(jina, 402, { detail: "Insufficient balance" }), "account")
   t.equal(kind(jina, 422, { detail: [{ msg: "bad" }] }), "invalid")
   t.equal(kind(jina, 503, {}), "overloaded")
