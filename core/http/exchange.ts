@@ -9,12 +9,13 @@ import { AttemptRun } from "./attempt.ts"
 import { AttemptMetrics } from "./attempt-metrics.ts"
 import type { Breaker, Verdict } from "./breaker.ts"
 import type { GatewayCall } from "./call.ts"
+import type { Deadlines } from "./deadlines.ts"
 import type { Drains } from "./drains.ts"
 import { errorOf, holds, mayPass, reasonOf, says, verdictOf, withoutSecret } from "./failure.ts"
 import type { FieldFilter } from "./fields.ts"
 import { makeOutcome } from "./outcome.ts"
 import { type Candidate, outgoing } from "./outgoing.ts"
-import type { Upstream, Wheel } from "./upstream.ts"
+import type { Upstream } from "./upstream.ts"
 
 /** All attempts of one call together; more would keep a client waiting for what is broken. */
 const attemptsMax = 4
@@ -35,7 +36,7 @@ export interface ExchangeContext {
   readonly breaker: Breaker
   readonly drains: Drains
   readonly clock: Clock
-  readonly wheel: Wheel
+  readonly deadlines: Deadlines
   readonly random: () => number
   readonly metrics: Metrics
   readonly log: Log
@@ -135,7 +136,7 @@ export class Exchange {
 
   async #send(candidate: Candidate, draft: Draft): Promise<Result> {
     const { vendor, secret, target } = candidate
-    const { upstream, drains, clock, wheel } = this.#context
+    const { upstream, drains, clock, deadlines } = this.#context
     const call = this.#call
     call.assertWanted()
     const adapter = this.#table.adapter(vendor.name)
@@ -157,7 +158,7 @@ export class Exchange {
       before: this.#tried,
       drains,
       clock,
-      wheel,
+      deadlines,
       dialect,
       metrics: new AttemptMetrics(call, vendor.name, this.#context),
     })

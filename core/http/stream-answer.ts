@@ -20,7 +20,7 @@ const eventHeldMax = 256 * 1024
 
 export class StreamAnswer implements Answer {
   sent = false
-  /** For the wheel: when the head goes out without any content, and then when the silence has lasted long enough. */
+  /** When the head goes out without any content, and then when the silence has lasted long enough. */
   deadline: number
   place: number | undefined
   readonly #run: AttemptRun
@@ -38,7 +38,7 @@ export class StreamAnswer implements Answer {
   constructor(run: AttemptRun) {
     this.#run = run
     this.deadline = run.parts.clock.steady() + peek.ms
-    run.parts.wheel.watch(this)
+    run.parts.deadlines.watch(this)
   }
 
   /** After the meter saw it. A throw ends the stream. */
@@ -106,7 +106,7 @@ export class StreamAnswer implements Answer {
     await call.client.end(`${this.#forwarded ? "," : "["}\n${JSON.stringify(dialect.render(error, call.id))}\n]`)
   }
 
-  /** The wheel: nothing told anything in time. */
+  /** The deadline passed without news. */
   expire(): void {
     if (this.#run.detached) return
     if (this.sent) this.#ping()
@@ -121,14 +121,14 @@ export class StreamAnswer implements Answer {
 
   /** Of a translated stream: a relayed one is silent when its vendor is. */
   #awaitSilence(): void {
-    const { clock, draft, wheel } = this.#run.parts
+    const { clock, deadlines, draft } = this.#run.parts
     this.deadline = clock.steady() + silenceMs
-    if (draft.verb === "stream" && draft.ping !== undefined) wheel.watch(this)
-    else wheel.unwatch(this)
+    if (draft.verb === "stream" && draft.ping !== undefined) deadlines.watch(this)
+    else deadlines.unwatch(this)
   }
 
   close(): void {
-    this.#run.parts.wheel.unwatch(this)
+    this.#run.parts.deadlines.unwatch(this)
   }
 
   #decide(): "failed" | "waiting" | "open" {
