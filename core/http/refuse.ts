@@ -4,8 +4,8 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:ht
 import type { Duplex } from "node:stream"
 import type { Dialect } from "../adapter.ts"
 import type { GatewayError } from "../errors.ts"
+import { plain } from "../kit/dialects.ts"
 import { pushFields } from "./fields.ts"
-import { plain } from "./plain.ts"
 
 /** A client that still sends is read (and forgotten) this long, so that it can read its answer before the socket ends. */
 const linger = { ms: 2_000, bytes: 64 * 1024 * 1024 }
