@@ -6,6 +6,14 @@ import { type JsonObject, parse, record } from "./json.ts"
 /** The answer as an object, whatever it is. */
 export const answerIn = (body: Buffer): JsonObject => record(parse(body))
 
+/** What every chat completion, or chunk of one, begins with. */
+export const headOf = ({ id, created, model }: ChatContext, object: "chat.completion" | "chat.completion.chunk") => ({
+  id,
+  object,
+  created,
+  model: model.name,
+})
+
 /**
  * The id of a tool call that the vendor gave none: of this answer and its count of such calls, so that equal calls in
  * parallel differ. Short enough for OpenAI, which takes 40 characters.
