@@ -2,7 +2,7 @@
 
 import type { Adapter, Dialect } from "../adapter.ts"
 import { GatewayError } from "../errors.ts"
-import type { Target, Vendor } from "../offer.ts"
+import type { Vendor } from "../offer.ts"
 import type { Attempt, Call, Clock, Draft, Log, Metrics, Outcome } from "../plugin.ts"
 import type { Failure, Result } from "./answer.ts"
 import { AttemptRun } from "./attempt.ts"
@@ -11,7 +11,7 @@ import type { Breaker, Verdict } from "./breaker.ts"
 import type { GatewayCall } from "./call.ts"
 import type { Deadlines } from "./deadlines.ts"
 import type { Drains } from "./drains.ts"
-import { errorOf, holds, mayPass, reasonOf, says, verdictOf, withoutSecret } from "./failure.ts"
+import { allResting, errorOf, holds, mayPass, reasonOf, says, verdictOf, withoutSecret } from "./failure.ts"
 import type { FieldFilter } from "./fields.ts"
 import { makeOutcome } from "./outcome.ts"
 import { type Candidate, outgoing } from "./outgoing.ts"
@@ -40,6 +40,13 @@ export interface ExchangeContext {
   readonly random: () => number
   readonly metrics: Metrics
   readonly log: Log
+}
+
+/** What keeps a conversation, else a member, with the same secret. */
+export const affinityOf = (call: GatewayCall): string => {
+  const principal = call.find("principal")
+  const member = principal === undefined ? "" : `${principal.organisation}/${principal.member}`
+  return call.find("conversation") ?? member
 }
 
 interface Failed {
@@ -78,16 +85,14 @@ export class Exchange {
       const outcome = (await this.#attempt(candidate, draft)) ?? (await this.#changed(candidate))
       if (outcome !== undefined) return outcome
     }
-    if (this.#last === undefined) throw this.#nobody()
+    if (this.#last === undefined) throw allResting(this.#restMs())
     this.#call.assertWanted()
     return this.#refuse(this.#last)
   }
 
   /** Every pair of target and secret, best first; a single one gets a second chance. */
   #candidates(): readonly Candidate[] {
-    const principal = this.#call.find("principal")
-    const member = principal === undefined ? "" : `${principal.organisation}/${principal.member}`
-    const affinity = this.#call.find("conversation") ?? member
+    const affinity = affinityOf(this.#call)
     const pairs: Candidate[] = []
     for (const target of this.#call.get("plan")) {
       const vendor = this.#table.vendor(target.vendor)
@@ -229,15 +234,11 @@ export class Exchange {
     })
   }
 
-  /** Every secret rests: the breaker answers instead of the vendor. */
-  #nobody(): GatewayError {
-    const waits = this.#call
-      .get("plan")
-      .map((target: Target) => this.#context.breaker.restMs(this.#table.vendor(target.vendor), target.model))
-    const seconds = Math.max(1, Math.ceil(Math.min(...waits) / 1000))
-    return new GatewayError("upstream_unavailable", "The model's vendor is not available. Try again later.", {
-      headers: { "retry-after": String(seconds) },
-    })
+  /** The shortest time until a candidate may be tried again. */
+  #restMs(): number {
+    const { breaker } = this.#context
+    const plan = this.#call.get("plan")
+    return Math.min(...plan.map(target => breaker.restMs(this.#table.vendor(target.vendor), target.model)))
   }
 }
 

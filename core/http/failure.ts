@@ -96,6 +96,16 @@ export const errorOf = (fault: Fault): GatewayError => {
   return new GatewayError(code, meanings[fault.kind].text ?? fault.message, faultOptions(fault))
 }
 
+/**
+ * Every secret rests: the breaker answers in place of the vendor.
+ *
+ * @param ms until one of them may be tried again
+ */
+export const allResting = (ms: number): GatewayError =>
+  new GatewayError("upstream_unavailable", "The model's vendor is not available. Try again later.", {
+    headers: { "retry-after": String(Math.max(1, Math.ceil(ms / 1000))) },
+  })
+
 /** A vendor may echo the credential in its words. */
 export const withoutSecret = (error: GatewayError, secret: Secret): GatewayError =>
   says(error.message, secret) ? failedMidway("upstream_account") : error

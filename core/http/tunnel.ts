@@ -5,7 +5,8 @@ import type { Secret, Target, Vendor } from "../offer.ts"
 import type { Attempt, Billed, Outcome } from "../plugin.ts"
 import type { Breaker, Verdict } from "./breaker.ts"
 import type { GatewayCall } from "./call.ts"
-import type { ExchangeContext, VendorTable } from "./exchange.ts"
+import { affinityOf, type ExchangeContext, type VendorTable } from "./exchange.ts"
+import { allResting } from "./failure.ts"
 import { pushFields } from "./fields.ts"
 import { makeOutcome } from "./outcome.ts"
 import { openTunnel } from "./upgrade.ts"
@@ -67,10 +68,9 @@ const switchedProtocols = 101
 
 /** @throws GatewayError `upstream_unavailable` (502): every secret rests */
 const claimed = (call: GatewayCall, target: Target, vendor: Vendor, breaker: Breaker): Secret => {
-  const affinity = call.find("principal")?.member ?? ""
-  const secret = breaker.order(vendor, affinity).find(one => breaker.claim(vendor, one, target.model))
+  const secret = breaker.order(vendor, affinityOf(call)).find(one => breaker.claim(vendor, one, target.model))
   if (secret !== undefined) return secret
-  throw new GatewayError("upstream_unavailable", "The vendor is not available. Try again later.")
+  throw allResting(breaker.restMs(vendor, target.model))
 }
 
 const ended = (call: GatewayCall, target: Target, attempt: Attempt, { usage, source, micros }: Billed): Outcome =>

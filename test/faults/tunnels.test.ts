@@ -126,3 +126,11 @@ t.test("a vendor that refuses a WebSocket at endless length is left at once", as
   await until(() => site.vendor.connections.open === 0)
   t.same(await site.over(), { ends: ["upstream_unavailable"], spent: 0, held: 0 })
 })
+
+t.test("while the vendor's only secret rests, a WebSocket is refused with the time to wait", async t => {
+  const site = await open(t, ({ send }) => send("HTTP/1.1 401 No\r\ncontent-length: 0\r\n\r\n"))
+  await (await site.ask()).until("502 ")
+  const resting = await site.ask()
+  t.match(await resting.until("\r\n\r\n"), /^HTTP\/1\.1 502 .*\r\nretry-after: [1-9]\d*\r\n/s)
+  t.equal(site.vendor.requests.length, 1, "the vendor is not asked again")
+})
