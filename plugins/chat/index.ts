@@ -6,6 +6,7 @@ import {
   type ChatRequest,
   type Demand,
   type Draft,
+  demandOf,
   type Host,
   type Plugin,
   refuseStoredIds,
@@ -41,7 +42,7 @@ export default {
       schema: chatSchema,
       finds: storedIds.suspects,
       parts: { types: { image_url: "image", image: "image", input_audio: "file", file: "file" } },
-      demand: (body, call) => demandOf(body, isToldTier(host, call)),
+      demand: (body, call) => demand(body, isToldTier(host, call)),
       handle: call => complete(host, call),
     })
   },
@@ -51,21 +52,13 @@ export default {
 const isToldTier = (host: Host, call: Call): boolean =>
   call.get("plan").every(({ vendor }) => host.adapterOf(vendor).chat?.stream === undefined)
 
-const demandOf = (body: Body, toldTier: boolean): Demand => {
-  const number = (name: string): number | undefined => {
-    const value = body.field(name)
-    return typeof value === "number" ? value : undefined
-  }
-  const maxOutput = number("max_completion_tokens") ?? number("max_tokens")
-  const choices = number("n")
-  const tier = toldTier ? body.field("service_tier") : undefined
-  return {
+const demand = (body: Body, toldTier: boolean): Demand =>
+  demandOf({
     stream: body.field("stream") === true,
-    ...(maxOutput === undefined ? {} : { maxOutput }),
-    ...(choices === undefined ? {} : { choices }),
-    ...(typeof tier === "string" ? { serviceTier: tier } : {}),
-  }
-}
+    maxOutput: body.field("max_completion_tokens") ?? body.field("max_tokens"),
+    choices: body.field("n"),
+    serviceTier: toldTier ? body.field("service_tier") : undefined,
+  })
 
 const complete = async (host: Host, call: Call) => {
   const body = await call.body()

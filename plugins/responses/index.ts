@@ -5,6 +5,7 @@ import {
   type Call,
   type Demand,
   type Draft,
+  demandOf,
   type Host,
   isSet,
   type Plugin,
@@ -53,15 +54,12 @@ export default {
   },
 } satisfies Plugin
 
-const demand = (body: Body): Demand => {
-  const maxOutput = body.field("max_output_tokens")
-  const tier = body.field("service_tier")
-  return {
+const demand = (body: Body): Demand =>
+  demandOf({
     stream: body.field("stream") === true,
-    ...(typeof maxOutput === "number" ? { maxOutput } : {}),
-    ...(typeof tier === "string" ? { serviceTier: tier } : {}),
-  }
-}
+    maxOutput: body.field("max_output_tokens"),
+    serviceTier: body.field("service_tier"),
+  })
 
 const respond = async (host: Host, call: Call) => {
   const body = await call.body()
