@@ -12,6 +12,7 @@ import {
   type RerankResult,
   sendDraft,
   spokeContext,
+  spokeOf,
   unreadable,
 } from "../core/index.ts"
 
@@ -61,10 +62,7 @@ export default {
         const request = requestOf(sent)
         const { model } = call.get("model")
         return call.exchange((target): Draft => {
-          const adapter = host.adapterOf(target.vendor)
-          const spoke = adapter.rerank
-          if (spoke === undefined)
-            throw host.error("internal", "Internal error", { cause: `${adapter.name} reranks nothing` })
+          const spoke = spokeOf(host.adapterOf(target.vendor), "rerank")
           const context = spokeContext(host, model, target)
           return sendDraft(spoke.api, spoke.request(request, context), answer => ({
             object: "list",

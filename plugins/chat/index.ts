@@ -1,9 +1,11 @@
 /** `POST /chat/completions/`: the OpenAI-compatible request for every text model of the catalog. */
 
 import {
+  answerId,
   type Body,
   type Call,
   type ChatRequest,
+  createdNow,
   type Demand,
   type Draft,
   demandOf,
@@ -72,8 +74,8 @@ const complete = async (host: Host, call: Call) => {
   const request = (await reasoning?.putBack(ruled)) ?? ruled
   const { stream_options } = sent as { readonly stream_options?: { readonly include_usage?: boolean } | null }
   const told = {
-    id: `chatcmpl-${call.id.replaceAll("-", "")}`,
-    created: Math.floor(host.clock.now() / 1000),
+    id: answerId("chatcmpl-", call),
+    created: createdNow(host),
     includeUsage: stream_options?.include_usage === true,
   }
   const signatures = signatureStore(host, call)
