@@ -1,6 +1,7 @@
 /** `POST /responses/`: a relay to the Responses API, where answers are stored in an account that all members share. */
 
 import {
+  apiPath,
   type Body,
   type Call,
   type Demand,
@@ -11,7 +12,6 @@ import {
   type Plugin,
   refuseStoredIds,
   sharesIds,
-  type Vendor,
 } from "../../core/index.ts"
 import { storedIds } from "./foreign.ts"
 import { originOf, remember } from "./stored.ts"
@@ -84,6 +84,3 @@ const respond = async (host: Host, call: Call) => {
     }
   })
 }
-
-/** Vendors of this wire keep it below `/v1`, unless their options say otherwise. */
-const apiPath = ({ options }: Vendor): string => (typeof options.api_path === "string" ? options.api_path : "/v1")

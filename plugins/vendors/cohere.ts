@@ -1,7 +1,7 @@
 /** Cohere's own wire: embeddings and rerank. Its chat is served by its compatible endpoint, with the adapter `openai`. */
 
-import type { Adapter, EmbeddingsSpoke } from "../../core/index.ts"
-import { answerIn, apiPath, apiPathOptions, picked } from "./common/answers.ts"
+import { type Adapter, apiPath, type EmbeddingsSpoke } from "../../core/index.ts"
+import { answerIn, apiPathOptions, picked } from "./common/answers.ts"
 import { compact, count, type Surprises } from "./common/counts.ts"
 import { embeddingList, inputType, textsOf } from "./common/embeddings.ts"
 import { type JsonObject, list, record } from "./common/json.ts"

@@ -1,7 +1,7 @@
 /** Jina: embeddings in the hub's shape with words of its own, and rerank. */
 
-import type { Adapter, EmbeddingsSpoke } from "../../core/index.ts"
-import { apiPath, apiPathOptions, picked } from "./common/answers.ts"
+import { type Adapter, apiPath, type EmbeddingsSpoke } from "../../core/index.ts"
+import { apiPathOptions, picked } from "./common/answers.ts"
 import { countedList, inputType, textsOf } from "./common/embeddings.ts"
 import { list, record } from "./common/json.ts"
 import { messageDialect, messageFaults } from "./common/message-faults.ts"
