@@ -2,8 +2,8 @@
 
 import type { JsonObject } from "../../core/index.ts"
 import { type Answer, answerTo, type Prompt, piecesOf, slicesOf } from "./answer.ts"
-import { record, records, text, textOf } from "./json.ts"
-import { alwaysReasons, conversationOf, given, invalid, openai, toolChoiceOf } from "./openai.ts"
+import { isSet, record, records, text, textOf } from "./json.ts"
+import { alwaysReasons, conversationOf, invalid, openai, toolChoiceOf } from "./openai.ts"
 import { namedEvent } from "./sse.ts"
 import { inputTokens } from "./tokens.ts"
 import { type Ask, limitOf, modelOf, type Wire } from "./wire.ts"
@@ -64,7 +64,7 @@ const promptOf = (model: string, body: JsonObject): Prompt => {
     format: formatOf(record(record(body.text).format)),
     maxTokens,
     stop: [],
-    thinks: effort !== "none" && (given(effort) || alwaysReasons(model)),
+    thinks: effort !== "none" && (isSet(effort) || alwaysReasons(model)),
   }
 }
 
@@ -131,9 +131,9 @@ const reasoningItem = ({ ask, answer }: Omit<Made, "items">): Item => {
   const part = { type: "summary_text", text: answer.thought }
   return {
     begun: { ...base, summary: [] },
-    done: { ...base, summary: given(summary) ? [part] : [] },
+    done: { ...base, summary: isSet(summary) ? [part] : [] },
     *between(place) {
-      if (!given(summary)) return
+      if (!isSet(summary)) return
       const at = { ...place, item_id: id, summary_index: 0 }
       yield { type: "response.reasoning_summary_part.added", ...at, part: { ...part, text: "" } }
       for (const delta of piecesOf(answer.thought))
