@@ -90,7 +90,7 @@ const readModelNames = (field: Field, current: CurrentName): readonly string[] =
 const readModelName = (field: Field, current: CurrentName): string | undefined => {
   const name = field.string("the name of a model")
   if (name === undefined) return undefined
-  return current(name) ?? field.problem(`expected the name of a model, and ${name} is none`)
+  return current(name) ?? field.problem(`there is no model ${name}`)
 }
 
 const readMember = (name: string, field: Field, sandbox: boolean): BootstrapMember => {

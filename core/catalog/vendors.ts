@@ -21,7 +21,7 @@ export const readVendors = (field: Field | undefined, source: SecretSource): Kno
   const left = new Map<string, readonly string[]>()
   const written = field?.fields() ?? new Map<string, Field>()
   for (const [name, one] of written) {
-    if (!vendorName.test(name)) one.problem("expected a name of small letters, digits and dashes")
+    if (!vendorName.test(name)) one.problem("expected a name of lowercase letters, digits and dashes")
     const vendor = readVendor(name, one, source)
     if (vendor === undefined) continue
     if ("unset" in vendor) left.set(name, vendor.unset)

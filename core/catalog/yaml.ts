@@ -33,7 +33,10 @@ export const readYaml = (text: string, file: string, problems: Problems): Field 
   } catch (error) {
     if (error instanceof ConfigError) throw error
     // The parser recurses: nesting beyond its stack is a RangeError.
-    throw refusal(start, error instanceof RangeError ? "is nested too deeply" : `is no YAML: ${messageOf(error)}`)
+    throw refusal(
+      start,
+      error instanceof RangeError ? "is nested too deeply" : `is not valid YAML: ${messageOf(error)}`,
+    )
   }
 }
 

@@ -54,7 +54,7 @@ const overridesOf = ({ options }: Input): { readonly port?: number; readonly ops
 const portOf = (text: string): number => {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
   if (port <= 65_535) return port
-  throw new CliError(`${text} is no port: 0 to 65535 is expected`, 2)
+  throw new CliError(`${text} is not a port: expected 0 to 65535`, 2)
 }
 
 /** Ctrl-C below npm arrives twice: from the terminal and from npm. */

@@ -55,7 +55,7 @@ const rootOf = (error: Error & { readonly code?: string }): string =>
 /** A name that is about to be created. */
 export const newName = (name: string): string => {
   if (plainName.test(name)) return name
-  throw new CliError(`${name} is no name: expected ${nameRule}`, 2)
+  throw new CliError(`${name} is not a valid name: expected ${nameRule}`, 2)
 }
 
 export const organisationOf = async (store: Store, input: Input): Promise<Organisation> => {

@@ -12,7 +12,7 @@ const retry = { "retry-after": "1" }
 /** Amounts are whole micros that a double holds exactly. @throws RangeError otherwise */
 export const checkMicros = (...amounts: readonly number[]): void => {
   for (const micros of amounts) {
-    if (!Number.isSafeInteger(micros) || micros < 0) throw new RangeError(`${micros} is no amount of micros`)
+    if (!Number.isSafeInteger(micros) || micros < 0) throw new RangeError(`${micros} is not an amount of micros`)
   }
 }
 
