@@ -11,7 +11,16 @@ import type { Breaker, Verdict } from "./breaker.ts"
 import type { GatewayCall } from "./call.ts"
 import type { Deadlines } from "./deadlines.ts"
 import type { Drains } from "./drains.ts"
-import { allResting, errorOf, holds, mayPass, reasonOf, says, verdictOf, withoutSecret } from "./failure.ts"
+import {
+  allResting,
+  bodyContains,
+  errorOf,
+  mayPass,
+  reasonOf,
+  textContains,
+  verdictOf,
+  withoutSecret,
+} from "./failure.ts"
 import type { FieldFilter } from "./fields.ts"
 import { makeOutcome } from "./outcome.ts"
 import { type Candidate, outgoing } from "./outgoing.ts"
@@ -247,7 +256,7 @@ const ownError = ({ failure, candidate, draft }: Failed): GatewayError | undefin
   const { error, fault, raw } = failure
   if (fault === undefined) return error && withoutSecret(error, candidate.secret)
   const { secret } = candidate
-  if (says(fault.message, secret) || (raw !== undefined && holds(raw.body, secret)))
+  if (textContains(fault.message, secret) || (raw !== undefined && bodyContains(raw.body, secret)))
     return errorOf({ ...fault, kind: "account" })
   // A redirect is a mistake of the configuration: not followed, not told. 304 answers a question of the client's.
   const passes = raw !== undefined && (raw.status >= 400 || raw.status === 304)

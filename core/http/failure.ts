@@ -108,16 +108,16 @@ export const allResting = (ms: number): GatewayError =>
 
 /** A vendor may echo the credential in its words. */
 export const withoutSecret = (error: GatewayError, secret: Secret): GatewayError =>
-  says(error.message, secret) ? failedMidway("upstream_account") : error
+  textContains(error.message, secret) ? failedMidway("upstream_account") : error
 
-/** Do words tell the secret? That of a vendor which takes none is empty. */
-export const says = (words: string, secret: Secret): boolean => {
+/** Whether a text contains the secret. A vendor that takes none has an empty one. */
+export const textContains = (words: string, secret: Secret): boolean => {
   const text = secret.reveal()
   return text !== "" && words.includes(text)
 }
 
-/** Does a body tell the secret? Also where its slashes or letters are written as escapes: the client's parser would read them back. */
-export const holds = (body: Buffer, secret: Secret): boolean => {
+/** The same of a body, also where JSON escapes hide letters of the secret: the client's parser would read them back. */
+export const bodyContains = (body: Buffer, secret: Secret): boolean => {
   const text = secret.reveal()
   if (text === "") return false
   return body.includes(text) || (body.includes("\\") && unescaped(body.toString("latin1")).includes(text))

@@ -8,7 +8,7 @@ import type { GatewayError } from "../errors.ts"
 import type { Billed, Draft } from "../plugin.ts"
 import type { Answer } from "./answer.ts"
 import type { AttemptRun } from "./attempt.ts"
-import { errorOf, holds } from "./failure.ts"
+import { bodyContains, errorOf } from "./failure.ts"
 import type { FaultEvent } from "./meter.ts"
 
 /** How far a stream is looked into before its head is sent. */
@@ -52,7 +52,7 @@ export class StreamAnswer implements Answer {
   /** A fault of our account, or one that repeats our secret, is nobody's business, wherever it stands. */
   fault({ fault, data }: FaultEvent): void {
     const { draft, secret } = this.#run.parts
-    if (draft.verb !== "relay" || (fault.kind !== "account" && !holds(data, secret))) return
+    if (draft.verb !== "relay" || (fault.kind !== "account" && !bodyContains(data, secret))) return
     this.#ours ??= { fault, data: Buffer.from(data) }
   }
 

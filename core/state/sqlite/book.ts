@@ -59,7 +59,7 @@ export class Book {
     )
     this.#update = database.prepare("UPDATE accounts SET granted = ?, spent = ?, sequence = ?, last = ? WHERE id = ?")
     this.#upsert = database.prepare(upsertUsage)
-    freshness.remember(() => this.#accounts.clear())
+    freshness.onStale(() => this.#accounts.clear())
     groups.gather({
       begun: () => freshness.checkNow(),
       finish: () => this.#writeBack(),
