@@ -16,7 +16,7 @@ import {
   unreadable,
 } from "../core/index.ts"
 
-const mostDocuments = 10_000
+const documentsMax = 10_000
 const limit = { type: ["integer", "null"], minimum: 1 }
 
 const schema = {
@@ -28,7 +28,7 @@ const schema = {
     documents: {
       type: "array",
       minItems: 1,
-      maxItems: mostDocuments,
+      maxItems: documentsMax,
       items: { type: ["string", "object"], required: ["text"], properties: { text: { type: "string" } } },
     },
     top_n: limit,

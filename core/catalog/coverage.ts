@@ -13,8 +13,8 @@ import {
 type Table = Extract<PriceLine, { kind: "table" }>
 
 /** More combinations than this are a schema that should not be priced by a table. */
-const mostCombinations = 10_000
-const mostIntegers = 1000
+const combinationsMax = 10_000
+const integersMax = 1000
 
 /**
  * What a card's tables leave unpriced, in words; empty when every combination of the parameters has a row.
@@ -55,7 +55,7 @@ const gaps = (table: Table, properties: ReadonlyMap<string, JsonSchema>): readon
   if (faults.length > 0) return faults.map(fault => `${table.item}: ${fault}`)
   const combinations = table.keys.reduce<readonly (readonly string[])[]>(
     (rows, key) =>
-      rows.flatMap(row => valuesOf(properties.get(key)!)!.map(value => [...row, value])).slice(0, mostCombinations),
+      rows.flatMap(row => valuesOf(properties.get(key)!)!.map(value => [...row, value])).slice(0, combinationsMax),
     [[]],
   )
   return combinations
@@ -82,7 +82,7 @@ const valuesOf = (schema: JsonSchema): readonly string[] | undefined => {
   if (schema.type === "boolean") return ["true", "false"]
   const { minimum, maximum } = schema
   if (schema.type !== "integer" || typeof minimum !== "number" || typeof maximum !== "number") return undefined
-  if (maximum - minimum >= mostIntegers) return undefined
+  if (maximum - minimum >= integersMax) return undefined
   return Array.from({ length: maximum - minimum + 1 }, (_, index) => String(minimum + index))
 }
 

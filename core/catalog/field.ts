@@ -15,7 +15,7 @@ export interface Range {
 }
 
 /** A timer of Node fires at once beyond this. */
-const longestMs = 2 ** 31 - 1
+const timerMaxMs = 2 ** 31 - 1
 
 export class Field {
   readonly path: string
@@ -100,7 +100,7 @@ export class Field {
   /** `400ms`, `5s`, `10m`, `1h`, `7d`, in milliseconds. */
   duration(): number | undefined {
     const value = parsed(parseDuration, this.#value())
-    if (value !== undefined && value <= longestMs) return value
+    if (value !== undefined && value <= timerMaxMs) return value
     return this.expected(
       this.#reads(durationSchema) ? "a duration above 0 and below 25d" : "a duration such as 400ms, 5s, 10m or 1h",
     )

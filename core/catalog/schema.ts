@@ -15,7 +15,7 @@ export interface Problem {
 }
 
 /** More problems than these help nobody; a hostile body could have as many as it has values. */
-const mostProblems = 50
+const problemsMax = 50
 
 const validator = (options: Options): Ajv => {
   const ajv = new Ajv({
@@ -119,7 +119,7 @@ const problemsOf = (
   prefix: readonly string[],
   more: (error: ErrorObject) => string = () => "",
 ): readonly Problem[] => {
-  const first = (errors ?? []).slice(0, mostProblems)
+  const first = (errors ?? []).slice(0, problemsMax)
   return first
     .filter(error => !isSummary(error, first))
     .map(error => {

@@ -3,5 +3,5 @@
 import type { Vendor } from "../offer.ts"
 
 /** The API lies below `/v1`, or below the `api_path` of the vendor's options (`""` for none). */
-export const apiPath = ({ options }: Pick<Vendor, "options">, usual = "/v1"): string =>
-  typeof options.api_path === "string" ? options.api_path : usual
+export const apiPath = ({ options }: Pick<Vendor, "options">, fallback = "/v1"): string =>
+  typeof options.api_path === "string" ? options.api_path : fallback

@@ -45,13 +45,13 @@ const read = (ask: Ask): Made => {
   return { ...made, items: itemsOf(made) }
 }
 
-const leastOutput = 16
+const outputMin = 16
 
 const promptOf = (model: string, body: JsonObject): Prompt => {
   const { input } = body
   if (typeof input !== "string" && !Array.isArray(input)) throw invalid("input: expected a text or items", "input")
   const maxTokens = limitOf(body.max_output_tokens, "max_output_tokens")
-  if (maxTokens < leastOutput)
+  if (maxTokens < outputMin)
     throw invalid("max_output_tokens: at least 16", "max_output_tokens", "integer_below_min_value")
   const effort = record(body.reasoning).effort
   const talk = typeof input === "string" ? [{ role: "user", content: input }] : input
