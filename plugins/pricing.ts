@@ -142,7 +142,7 @@ const isNothing = ({ micros }: Rate): boolean => micros === 0n
 const outputAllowance = ({ maxOutput }: Model, demand: Demand, allowance: number): number => {
   const most = Math.min(demand.maxOutput ?? allowance, maxOutput ?? allowance, allowance)
   const all = Math.max(0, Math.ceil(most)) * Math.max(1, Math.ceil(demand.choices ?? 1))
-  return Math.min(all, Number.MAX_SAFE_INTEGER) // a number of choices without end is no number of tokens: it would cost nothing
+  return Math.min(all, Number.MAX_SAFE_INTEGER) // an infinite number of choices would be priced as 0
 }
 
 /** What the request tells of the buckets that the card has a line for; `input` may be an estimate. */

@@ -71,7 +71,7 @@ export default {
   },
 } satisfies Plugin<Options>
 
-/** Rounded up: a client that waits so long passes. */
+/** Rounded up, so that a client that waits this long passes. */
 const seconds = (ms: number): number => Math.ceil(ms / 1000)
 
 const tell = (call: Call, limit: string, { remaining, resetMs }: WindowAnswer): void => {

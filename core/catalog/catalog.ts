@@ -56,7 +56,7 @@ class LoadedCatalog implements Catalog {
   card(model: Model, overlay: string | undefined): PriceCard | undefined {
     if (overlay === undefined) return model.price
     const own = this.#overlays.get(overlay)
-    // Prices that were agreed on and are gone: the list's would be others, perhaps a thousand times as high.
+    // The agreed prices are gone. List prices are not a substitute: they may be a thousand times as high.
     return own === undefined ? undefined : (own.get(model.name) ?? model.price)
   }
 }

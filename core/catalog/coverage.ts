@@ -38,7 +38,7 @@ const usable: { readonly [Type in ModelType]?: readonly Bucket[] } = {
   search: ["requests"],
 }
 
-/** Items of a card that would be 0 in every call of such a model. */
+/** Items of a card that no call of such a model can ever use. */
 export const idle = (card: PriceCard, type: ModelType): readonly string[] => {
   const buckets = usable[type]
   const lines = [...card.lines, ...card.when.flatMap(row => row.lines)]

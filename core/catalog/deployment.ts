@@ -91,7 +91,7 @@ const readRedis = (field: Field, source: SecretSource): Config["store"] => {
   }
 }
 
-/** What has another form would be taken for the path of a socket, and stand in every error of the connection. */
+/** Anything else would be taken for a socket's path and appear in every connection error, password included. */
 const isRedisAddress = (text: string): boolean => {
   if (!/^rediss?:\/\//i.test(text) || !URL.canParse(text)) return false
   const { hostname, username, password } = new URL(text)

@@ -133,7 +133,7 @@ export class Field {
     return this.shape.kind === "list" ? this.shape.items[Number(step)] : undefined
   }
 
-  /** The form is right; what is wrong is how much it says. */
+  /** The form is right, the amount is out of range. */
   #reads({ pattern }: { readonly pattern: string }): boolean {
     const value = this.#value()
     return typeof value === "string" && new RegExp(pattern).test(value)

@@ -109,7 +109,7 @@ const readTarget = (field: Field, known: KnownVendors): Target | undefined => {
   return { vendor, model, ...optional("weight", weight) }
 }
 
-/** A day, in Unix seconds; models that tell none are as old as time. */
+/** A day, in Unix seconds; 0 for a model without one. */
 const readCreated = (field: Field | undefined): number => {
   const day = field?.string("a day such as 2026-01-31", /^\d{4}-\d{2}-\d{2}$/)
   if (day === undefined) return 0

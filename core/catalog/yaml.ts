@@ -47,7 +47,7 @@ const refusal = (at: Position, message: string): ConfigError => new ConfigError(
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** The parser speaks to programmers of another function that it has. */
+/** The parser's own message tells programmers to call another function. */
 const wordsOf = ({ code, message }: { readonly code: string; readonly message: string }): string =>
   code === "MULTIPLE_DOCS" ? "expected one document, and here begins another of multiple documents" : message
 

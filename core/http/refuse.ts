@@ -48,8 +48,8 @@ export const endsConnection = (request: IncomingMessage, response: ServerRespons
 }
 
 /**
- * Behind the last request of a connection node parses on; nobody would read the answer, and somebody would pay it. One
- * whose body may still be refused counts as the last as soon as there is another.
+ * Node goes on parsing behind the last request of a connection: that call's answer would reach nobody and still be paid
+ * for. A request whose body may still be refused counts as the last one as soon as another follows it.
  */
 export const comesTooLate = (request: IncomingMessage, { shouldKeepAlive }: ServerResponse): boolean => {
   const { socket } = request

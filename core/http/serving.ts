@@ -22,7 +22,7 @@ export interface Site {
   /** The same among the routes that take WebSockets. */
   matchUpgrade(path: string): ReturnType<Site["match"]>
   dialect(name: string): Dialect
-  /** Counts a call in; the answer counts it out, so that an old generation is torn down after its last call. */
+  /** Counts a call in; the function returned counts it out, so that an old generation is torn down after its last call. */
   enter(): () => void
 }
 

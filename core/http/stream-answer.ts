@@ -11,9 +11,9 @@ import type { AttemptRun } from "./attempt.ts"
 import { bodyContains, errorOf } from "./failure.ts"
 import type { FaultEvent } from "./meter.ts"
 
-/** How far a stream is looked into before its head is sent. */
+/** How much of a stream is read before its head is sent. */
 const peek = { events: 8, bytes: 64 * 1024, ms: 10_000 }
-/** Of silence, before a translated stream says that it lives. */
+/** How long the vendor may be silent before a translated stream sends a ping. */
 const silenceMs = 15_000
 /** A relayed event waits for its last byte, up to so many: after half an event no error could be told. */
 const eventHeldMax = 256 * 1024
@@ -49,7 +49,7 @@ export class StreamAnswer implements Answer {
     if (out.length > 0) this.#out.push(out)
   }
 
-  /** A fault of our account, or one that repeats our secret, is nobody's business, wherever it stands. */
+  /** A fault of our account, or one that contains our secret, is never shown to the client. */
   fault({ fault, data }: FaultEvent): void {
     const { draft, secret } = this.#run.parts
     if (draft.verb !== "relay" || (fault.kind !== "account" && !bodyContains(data, secret))) return
@@ -62,7 +62,7 @@ export class StreamAnswer implements Answer {
     this.#decide()
   }
 
-  /** A head that went out for want of news may be followed by an error before any content. */
+  /** The head may have gone out because nothing else had come: an error before any content can still follow. */
   #passOn(chunk: Buffer): void {
     const { fault } = this.#run.meter
     if (fault !== undefined && this.#run.parts.draft.verb === "stream") void this.#run.broken(errorOf(fault))

@@ -6,9 +6,9 @@
 import { createHash } from "node:crypto"
 import { type Call, type ChatRequest, type Host, isObject, list, record, text } from "../../core/index.ts"
 
-/** An agent's pause between a tool call and its result. */
+/** How long an agent may pause between a tool call and its result. */
 const lifeMs = 6 * 3_600_000
-/** UTF-8 bytes. What is larger is not kept: the vendor then says itself what it misses. */
+/** UTF-8 bytes. Anything larger is not kept: the vendor then reports what is missing. */
 const keptBytesMax = 64 * 1024
 /** The latest turns with tools that are looked for. */
 const turnsMax = 512

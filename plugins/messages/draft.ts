@@ -88,7 +88,7 @@ const draftOf = (request: ChatRequest, way: Way): Draft => {
 
 const errorKey = Buffer.from('"error"')
 
-/** Some vendors tell no reason to finish, only that they did. */
+/** Some vendors send `[DONE]` without any finish reason. */
 const ended: ChatAnswer = { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }
 
 /** Chunks of vendors that speak the hub's own wire. */
