@@ -39,12 +39,12 @@ const usable: { readonly [Type in ModelType]?: readonly Bucket[] } = {
 }
 
 /** Items of a card that no call of such a model can ever use. */
-export const idle = (card: PriceCard, type: ModelType): readonly string[] => {
+export const neverUsed = (card: PriceCard, type: ModelType): readonly string[] => {
   const buckets = usable[type]
   const lines = [...card.lines, ...card.when.flatMap(row => row.lines)]
-  const isIdle = (line: PriceLine): boolean =>
+  const isNeverUsed = (line: PriceLine): boolean =>
     line.kind !== "vendor_cost" && line.bucket !== undefined && buckets?.includes(line.bucket) === false
-  return [...new Set(lines.filter(isIdle).map(line => line.item))]
+  return [...new Set(lines.filter(isNeverUsed).map(line => line.item))]
 }
 
 const gaps = (table: Table, properties: ReadonlyMap<string, JsonSchema>): readonly string[] => {

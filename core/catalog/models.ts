@@ -2,7 +2,7 @@
 
 import type { JsonSchema, LeftOut, Model, ModelType, PriceCard, Rules, Target, Vendor } from "../offer.ts"
 import { modelTypes } from "../offer.ts"
-import { idle, uncovered } from "./coverage.ts"
+import { neverUsed, uncovered } from "./coverage.ts"
 import { type Field, required } from "./field.ts"
 import { nameRule, plainName } from "./name.ts"
 import { readCard } from "./price-card.ts"
@@ -160,6 +160,6 @@ export const readPrice = (
   const card = readCard(field)
   if (card === undefined) return undefined
   for (const gap of uncovered(card, parameters)) field.problem(`the price does not cover the parameters: ${gap}`)
-  if (type !== undefined) for (const item of idle(card, type)) field.problem(`no ${type} model ever uses ${item}`)
+  if (type !== undefined) for (const item of neverUsed(card, type)) field.problem(`no ${type} model ever uses ${item}`)
   return card
 }

@@ -48,7 +48,7 @@ const hints: ReadonlySet<string> = new Set([
 ])
 
 /** Chat takes no more, and some models none; the others are looked for in the answer. */
-const stopsMax = ({ refuse = [] }: Rules): number => (refuse.includes("stop") ? 0 : 4)
+const stopsMax = ({ refuse: refused = [] }: Rules): number => (refused.includes("stop") ? 0 : 4)
 const userMax = 64
 
 /**
