@@ -113,7 +113,7 @@ const unknownAdapter = (name: string, { byName }: LoadedAdapters): string => {
   const names = [...byName.keys()].filter(one => !isPath(one))
   const hub = names.find(one => isHub(byName.get(one)!))
   const advice = hub === undefined ? "" : `; for the wire of chat completions write adapter: ${hub}`
-  return `expected an adapter, and ${name} is neither built in, nor an installed package, nor brought by a plugin: built in are ${names.join(", ")}${advice}`
+  return `there is no adapter ${name}: it is neither built in, nor an installed package, nor brought by a plugin; built in are ${names.join(", ")}${advice}`
 }
 
 /** Its chunks are the hub's own. */

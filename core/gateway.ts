@@ -265,7 +265,7 @@ export class Gateway {
         onUsageMissing: (call, target) => missing.child(target.vendor, call.find("model")?.model.name ?? "other").add(),
       },
       site: () => this.#generation,
-      wheel: this.#process.wheel,
+      deadlines: this.#process.deadlines,
       log,
       connections: limits.connections,
       unready: () => (this.#hasBegun() ? undefined : storeUnavailable(new Error("the bootstrap waits for the store"))),

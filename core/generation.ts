@@ -4,16 +4,16 @@ import type { Adapter, Dialect } from "./adapter.ts"
 import { adapterFault, checkModels, checkVendors, type LoadedAdapters, loadAdapters } from "./adapters.ts"
 import { type Config, ConfigError } from "./catalog/load.ts"
 import { price } from "./catalog/price.ts"
-import { usualMounts } from "./catalog/product.ts"
+import { defaultMounts } from "./catalog/product.ts"
 import { sandboxSecret } from "./catalog/secret.ts"
 import { type ErrorCode, type ErrorOptions, errorTable, GatewayError } from "./errors.ts"
 import { Exchange, type ExchangeContext, type VendorTable } from "./http/exchange.ts"
 import { compileFields, type FieldFilter } from "./http/fields.ts"
 import { ChainError, type CompiledRoute, compileRoute, type NamedStep } from "./http/pipeline.ts"
-import { plain } from "./http/plain.ts"
 import { createRouter, type RouteError } from "./http/router.ts"
 import type { Site } from "./http/serving.ts"
 import { runTunnel } from "./http/tunnel.ts"
+import { plain } from "./kit/dialects.ts"
 import { type AnyPlugin, loadPlugins, type ReadyPlugin } from "./loader.ts"
 import type { ChildLog } from "./observe/log.ts"
 import type { MetricsHub } from "./observe/metrics.ts"
@@ -87,7 +87,7 @@ class Assembly {
   readonly #steps: OwnStep[] = []
   readonly #routes: OwnRoute[] = []
   readonly #onStray: StrayListener[] = []
-  readonly #families = new Set<string>(Object.keys(usualMounts))
+  readonly #families = new Set<string>(Object.keys(defaultMounts))
 
   constructor(config: Config, parts: ProcessParts, adapters: LoadedAdapters) {
     this.setups = new Setups({ clock: parts.clock, log: parts.log, stepMs: config.limits.stepMs })

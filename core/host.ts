@@ -19,9 +19,9 @@ import type {
 export interface Clock {
   /** Unix milliseconds, for dates and ids: an operator or a time server may set it, forwards and back. */
   now(): number
-  /** Milliseconds since some moment that nobody sets: for whatever lasts. */
+  /** Milliseconds of a clock that is never set: for measuring how long something takes. */
   steady(): number
-  /** Runs once after `ms`; the answer cancels it. Never keeps the process alive. */
+  /** Runs once after `ms`; the function returned cancels it. Never keeps the process alive. */
   after(ms: number, run: () => void): () => void
 }
 
@@ -116,7 +116,7 @@ export interface Host {
   adapter(adapter: Adapter): void
   /** Told of each request that met no route, when it is answered. Only in `setup`. */
   onStray(tell: (stray: Stray) => void): void
-  /** To be thrown. Throws itself when no row of the table in `errors.ts` has the code. */
+  /** An error to throw. Throws at once when the table in `errors.ts` has no such code. */
   error(code: ErrorCode, message: string, options?: ErrorOptions): GatewayError
   readonly metrics: Metrics
   readonly log: Log

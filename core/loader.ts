@@ -60,7 +60,9 @@ const refuseNamesakes = (plugins: readonly ReadyPlugin[]): void => {
     named.set(plugin.name, first)
     if (first.source === plugin.source) continue
     const stranger = plugin.foreign ? plugin : first
-    throw new ConfigError([stranger.problem(`plugin ${plugin.name}: another plugin bears this name, it needs its own`)])
+    throw new ConfigError([
+      stranger.problem(`plugin ${plugin.name}: another plugin has this name; give it one of its own`),
+    ])
   }
 }
 
@@ -103,7 +105,7 @@ const loadLine = async (line: PluginLine): Promise<ReadyPlugin> => {
 const loadEndpoint = async (line: PluginLine): Promise<ReadyPlugin> => {
   const { found, ...from } = await foundAt(line)
   if (!from.foreign && isPlugin(found) && found.kind !== "endpoint")
-    throw refusal(line, "is no endpoint; its place is under plugins")
+    throw refusal(line, "is not an endpoint; list it under plugins")
   return ready(found, line, from)
 }
 
@@ -117,7 +119,7 @@ const foundAt = async (line: PluginLine): Promise<Found & { readonly found: unkn
 
 /** The same checks, wherever it came from. */
 const ready = (found: unknown, line: PluginLine, from: Found): ReadyPlugin => {
-  if (!isPlugin(found)) throw refusal(line, "is no plugin: its default export needs name, api and setup")
+  if (!isPlugin(found)) throw refusal(line, "is not a plugin: its default export needs name, api and setup")
   const { name, api }: { readonly name: string; readonly api: unknown } = found
   if (api !== 1) throw refusal(line, `speaks plugin api ${String(api)}; this gateway speaks api 1`)
   if (!nameForm.test(name)) throw refusal(line, `has the name "${name}", which must match ${nameForm.source}`)

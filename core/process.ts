@@ -3,13 +3,13 @@
 import type { Config } from "./catalog/load.ts"
 import type { Generation, ProcessParts } from "./generation.ts"
 import { createBreaker } from "./http/breaker.ts"
+import { Deadlines } from "./http/deadlines.ts"
 import { createDrains, type Drains } from "./http/drains.ts"
 import { keepTick } from "./http/ticks.ts"
 import { createUpstream } from "./http/upstream.ts"
 import { type AnyPlugin, loadSandbox } from "./loader.ts"
 import { createLedger } from "./money/ledger.ts"
 import { systemClock } from "./observe/clock.ts"
-import { Deadlines } from "./observe/deadlines.ts"
 import { type ChildLog, createLog } from "./observe/log.ts"
 import { createMetrics, type MetricsHub } from "./observe/metrics.ts"
 import type { Model } from "./offer.ts"
@@ -30,7 +30,7 @@ export interface ProcessOptions {
 
 export interface Process {
   readonly parts: ProcessParts
-  readonly wheel: Deadlines
+  readonly deadlines: Deadlines
   readonly drains: Drains
   /** Takes the limits and the time zone of what serves from now on; sockets and health of what left go. */
   follow(generation: Generation): void
@@ -45,7 +45,7 @@ export interface Process {
 }
 
 /** How late a deadline may be noticed. */
-const wheelMs = 100
+const deadlineStepMs = 100
 
 export const openProcess = async (config: Config, options: ProcessOptions): Promise<Process> => {
   void keepTick()
@@ -53,7 +53,7 @@ export const openProcess = async (config: Config, options: ProcessOptions): Prom
   const log = options.log ?? createLog({ level: "info" })
   const random = options.random ?? Math.random
   const metrics = createMetrics({ defaults: true })
-  const wheel = new Deadlines(clock, wheelMs)
+  const deadlines = new Deadlines(clock, deadlineStepMs)
   let current = config
   const day = dayIn(() => current.timezone)
   const store = await openStore(config.store, {
@@ -63,11 +63,11 @@ export const openProcess = async (config: Config, options: ProcessOptions): Prom
     ...watchStore(log, metrics),
   })
   const ledger = createLedger({ store, clock, log, metrics: metrics.forPlugin("ledger"), holdLifeMs })
-  const upstream = createUpstream({ connections: () => current.upstream.connections, clock, wheel })
+  const upstream = createUpstream({ connections: () => current.upstream.connections, clock, deadlines })
   const drains = createDrains(() => current.upstream.drain, clock)
   const sandbox = config.sandbox ? await openSandbox(options.sandboxPauseMs) : undefined
   const breaker = createBreaker(clock, metrics.product("upstream_breaker_state"))
-  const exchange = { upstream, breaker, drains, clock, wheel, random, metrics: metrics.forPlugin("core"), log }
+  const exchange = { upstream, breaker, drains, clock, deadlines, random, metrics: metrics.forPlugin("core"), log }
   return {
     parts: {
       store,
@@ -82,7 +82,7 @@ export const openProcess = async (config: Config, options: ProcessOptions): Prom
       sandboxOrigin: sandbox?.origin,
       plugins: options.plugins ?? [],
     },
-    wheel,
+    deadlines,
     drains,
     follow: generation => {
       current = generation.config
@@ -95,7 +95,7 @@ export const openProcess = async (config: Config, options: ProcessOptions): Prom
     close: async (withinMs = 0) => {
       const unconfirmed = await ledger.stop(withinMs)
       await Promise.all([upstream.close(), sandbox?.close(), store.close()])
-      wheel.stop()
+      deadlines.stop()
       return unconfirmed
     },
   }

@@ -98,7 +98,7 @@ const attemptOf = (attempt: Attempt): Attempt => ({ ...attempt, ms: round(attemp
 
 const laterLine = (call: Call, { usage, source, micros }: Billed) => ({ ...callFields(call), usage, source, micros })
 
-/** The client's own mistakes are news about the client; all else is news about us or a vendor. */
+/** A client's own mistake is `info`; everything else concerns us or a vendor. */
 const logRefusal = (host: Host, call: Call, error: GatewayError, ms: number): void => {
   const { status, source } = error.kind
   const level =

@@ -1,4 +1,4 @@
-/** Refuses clients without a name, in the words that an edge network would use (specification 5.7). */
+/** Refuses clients without a `User-Agent`, in the words that an edge network would use (specification 5.7). */
 
 import type { Plugin } from "../core/index.ts"
 

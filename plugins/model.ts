@@ -87,7 +87,7 @@ export const resolve = (
   organisation: Organisation,
 ): Resolved => {
   const model = catalog.find(asked)
-  if (model === undefined) throw notFound(route, asked, catalog.models, organisation)
+  if (model === undefined) throw notFound(route, asked, () => usableModels(catalog.models, organisation))
   if (!isEnabled(organisation, model)) throw notEnabled(route, asked, model)
   if (!model.offered) {
     throw new GatewayError("model_not_offered", `Model '${asked}' is not available through the Gateway API.`)
@@ -116,17 +116,12 @@ const notEnabled = (route: Route, asked: string, model: Model): GatewayError =>
     ? new GatewayError("model_not_enabled", `Model '${asked}' is not enabled for your tenant.`)
     : notFound(route, asked)
 
-/** On media routes the text names what there is. */
-const notFound = (
-  route: Route,
-  asked: string,
-  models?: ReadonlyMap<string, Model>,
-  organisation?: Organisation,
-): GatewayError => {
+/** @param usable what the organisation may use: on media routes the text names those of the route's types */
+const notFound = (route: Route, asked: string, usable: () => readonly Model[] = () => []): GatewayError => {
   const { accepts } = route
   if (accepts?.otherwise.code === "model_not_found") return otherwise(route, asked)
-  const isMedia = accepts?.types.some(type => mediaTypes.has(type)) === true && models !== undefined
-  const known = isMedia ? usableModels(models, organisation!).filter(model => takesType(route, model)) : []
+  const isMedia = accepts?.types.some(type => mediaTypes.has(type)) === true
+  const known = isMedia ? usable().filter(model => takesType(route, model)) : []
   const list = known.length === 0 ? "" : `. Available models: ${known.map(model => model.name).join(", ")}`
   return new GatewayError("model_not_found", `Model '${asked}' not found${list}`, {
     param: "model",

@@ -29,8 +29,6 @@ interface Options {
   readonly reservations: { readonly requests: number; readonly window: string }
 }
 
-const usual: Options = { output_allowance: 8192, reservations: { requests: 300, window: "60s" } }
-
 export default {
   name: "pricing",
   api: 1,
@@ -38,17 +36,17 @@ export default {
     type: "object",
     additionalProperties: false,
     properties: {
-      output_allowance: { type: "integer", minimum: 1, maximum: 10_000_000 },
+      output_allowance: { type: "integer", minimum: 1, maximum: 10_000_000, default: 8192 },
       reservations: {
         type: "object",
         additionalProperties: false,
         required: ["requests", "window"],
         properties: { requests: { type: "integer", minimum: 1, maximum: 1_000_000 }, window: durationSchema },
+        default: { requests: 300, window: "60s" },
       },
     },
   },
-  setup(host, options) {
-    const { output_allowance, reservations } = { ...usual, ...options }
+  setup(host, { output_allowance, reservations }) {
     const window = { requests: reservations.requests, windowMs: parseDuration(reservations.window) }
     host.use({
       on: route => route.charge !== "none",
@@ -82,7 +80,7 @@ export default {
       },
     })
   },
-} satisfies Plugin<Partial<Options>>
+} satisfies Plugin<Options>
 
 const tierOf = (serviceTier: string | undefined) => (serviceTier === undefined ? {} : { serviceTier })
 
@@ -145,7 +143,7 @@ const isNothing = ({ micros }: Rate): boolean => micros === 0n
 const outputAllowance = ({ maxOutput }: Model, demand: Demand, allowance: number): number => {
   const most = Math.min(demand.maxOutput ?? allowance, maxOutput ?? allowance, allowance)
   const all = Math.max(0, Math.ceil(most)) * Math.max(1, Math.ceil(demand.choices ?? 1))
-  return Math.min(all, Number.MAX_SAFE_INTEGER) // a number of choices without end is no number of tokens: it would cost nothing
+  return Math.min(all, Number.MAX_SAFE_INTEGER) // an infinite number of choices would be priced as 0
 }
 
 /** What the request tells of the buckets that the card has a line for; `input` may be an estimate. */

@@ -15,12 +15,6 @@ interface Bucket {
 }
 type Options = Readonly<Record<string, Bucket>>
 
-const usual: Options = {
-  common: { requests: 120, window: "60s" },
-  polling: { requests: 300, window: "60s" },
-  chatbot: { requests: 30, window: "60s" },
-}
-
 const bucketSchema = {
   type: "object",
   additionalProperties: false,
@@ -31,11 +25,20 @@ const bucketSchema = {
 export default {
   name: "rate-limit",
   api: 1,
-  options: { type: "object", propertyNames: { pattern: "^[a-z][a-z0-9-]*$" }, additionalProperties: bucketSchema },
+  options: {
+    type: "object",
+    propertyNames: { pattern: "^[a-z][a-z0-9-]*$" },
+    properties: {
+      common: { ...bucketSchema, default: { requests: 120, window: "60s" } },
+      polling: { ...bucketSchema, default: { requests: 300, window: "60s" } },
+      chatbot: { ...bucketSchema, default: { requests: 30, window: "60s" } },
+    },
+    additionalProperties: bucketSchema, // other buckets, for routes that name them
+  },
   setup(host, options) {
     const refused = host.metrics.product("rate_limited_total")
     const buckets = new Map(
-      Object.entries({ ...usual, ...options }).map(([name, { requests, window }]) => [
+      Object.entries(options).map(([name, { requests, window }]) => [
         name,
         {
           limit: { requests, windowMs: parseDuration(window) } satisfies WindowLimit,
@@ -68,7 +71,7 @@ export default {
   },
 } satisfies Plugin<Options>
 
-/** Rounded up: a client that waits so long passes. */
+/** Rounded up, so that a client that waits this long passes. */
 const seconds = (ms: number): number => Math.ceil(ms / 1000)
 
 const tell = (call: Call, limit: string, { remaining, resetMs }: WindowAnswer): void => {

@@ -12,10 +12,11 @@ import {
   type RerankResult,
   sendDraft,
   spokeContext,
+  spokeOf,
   unreadable,
 } from "../core/index.ts"
 
-const mostDocuments = 10_000
+const documentsMax = 10_000
 const limit = { type: ["integer", "null"], minimum: 1 }
 
 const schema = {
@@ -27,7 +28,7 @@ const schema = {
     documents: {
       type: "array",
       minItems: 1,
-      maxItems: mostDocuments,
+      maxItems: documentsMax,
       items: { type: ["string", "object"], required: ["text"], properties: { text: { type: "string" } } },
     },
     top_n: limit,
@@ -61,10 +62,7 @@ export default {
         const request = requestOf(sent)
         const { model } = call.get("model")
         return call.exchange((target): Draft => {
-          const adapter = host.adapterOf(target.vendor)
-          const spoke = adapter.rerank
-          if (spoke === undefined)
-            throw host.error("internal", "Internal error", { cause: `${adapter.name} reranks nothing` })
+          const spoke = spokeOf(host.adapterOf(target.vendor), "rerank")
           const context = spokeContext(host, model, target)
           return sendDraft(spoke.api, spoke.request(request, context), answer => ({
             object: "list",

@@ -50,9 +50,9 @@ export default {
   },
 } satisfies Plugin
 
-const oneOf = <Word extends string>(call: Call, name: string, words: readonly Word[], usual: Word): Word => {
+const oneOf = <Word extends string>(call: Call, name: string, words: readonly Word[], fallback: Word): Word => {
   const given = call.query.get(name)
-  if (given === null) return usual
+  if (given === null) return fallback
   const word = words.find(one => one === given)
   if (word !== undefined) return word
   const expected = words.map(one => `'${one}'`).join(", ")

@@ -56,7 +56,7 @@ class LoadedCatalog implements Catalog {
   card(model: Model, overlay: string | undefined): PriceCard | undefined {
     if (overlay === undefined) return model.price
     const own = this.#overlays.get(overlay)
-    // Prices that were agreed on and are gone: the list's would be others, perhaps a thousand times as high.
+    // The agreed prices are gone. List prices are not a substitute: they may be a thousand times as high.
     return own === undefined ? undefined : (own.get(model.name) ?? model.price)
   }
 }
@@ -74,10 +74,9 @@ const aliasOf = (name: string, to: Field): readonly (readonly [string, string])[
 
 const checkAliases = (field: Field | undefined, written: ReadonlyMap<string, Field>): void => {
   for (const [name, to] of field?.fields() ?? []) {
-    if (written.has(name)) to.problem("expected another name: a model bears this one")
+    if (written.has(name)) to.problem("expected another name: a model has this one")
     const model = to.plain()
-    if (typeof model === "string" && !written.has(model))
-      to.problem(`expected the name of a model, and ${model} is none`)
+    if (typeof model === "string" && !written.has(model)) to.problem(`there is no model ${model}`)
   }
 }
 
@@ -87,7 +86,7 @@ const checkIds = (written: ReadonlyMap<string, Field>, models: ReadonlyMap<strin
   for (const { id, name } of models.values()) {
     if (id === undefined) continue
     const other = seen.get(id)
-    if (other !== undefined) written.get(name)?.problem(`expected an id of its own, and ${other} has ${id} too`)
+    if (other !== undefined) written.get(name)?.problem(`expected a unique id: ${other} has ${id} too`)
     seen.set(id, name)
   }
 }
@@ -110,7 +109,7 @@ const readOverlay = (
   if (!plainName.test(name)) field.problem(`expected ${nameRule}`)
   const cards = new Map<string, PriceCard>()
   for (const [model, change] of field.fields()) {
-    if (!written.has(model)) change.problem("expected the name of a model")
+    if (!written.has(model)) change.problem(`there is no model ${model}`)
     const price = required(change, change.fields(["price"]), "price")
     // A model whose vendors were all left out has no parameters to cover, and nobody to charge.
     const card = models.has(model) ? readPrice(price, models.get(model)!) : undefined

@@ -13,8 +13,8 @@ import {
 type Table = Extract<PriceLine, { kind: "table" }>
 
 /** More combinations than this are a schema that should not be priced by a table. */
-const mostCombinations = 10_000
-const mostIntegers = 1000
+const combinationsMax = 10_000
+const integersMax = 1000
 
 /**
  * What a card's tables leave unpriced, in words; empty when every combination of the parameters has a row.
@@ -38,13 +38,13 @@ const usable: { readonly [Type in ModelType]?: readonly Bucket[] } = {
   search: ["requests"],
 }
 
-/** Items of a card that would be 0 in every call of such a model. */
-export const idle = (card: PriceCard, type: ModelType): readonly string[] => {
+/** Items of a card that no call of such a model can ever use. */
+export const neverUsed = (card: PriceCard, type: ModelType): readonly string[] => {
   const buckets = usable[type]
   const lines = [...card.lines, ...card.when.flatMap(row => row.lines)]
-  const isIdle = (line: PriceLine): boolean =>
+  const isNeverUsed = (line: PriceLine): boolean =>
     line.kind !== "vendor_cost" && line.bucket !== undefined && buckets?.includes(line.bucket) === false
-  return [...new Set(lines.filter(isIdle).map(line => line.item))]
+  return [...new Set(lines.filter(isNeverUsed).map(line => line.item))]
 }
 
 const gaps = (table: Table, properties: ReadonlyMap<string, JsonSchema>): readonly string[] => {
@@ -55,7 +55,7 @@ const gaps = (table: Table, properties: ReadonlyMap<string, JsonSchema>): readon
   if (faults.length > 0) return faults.map(fault => `${table.item}: ${fault}`)
   const combinations = table.keys.reduce<readonly (readonly string[])[]>(
     (rows, key) =>
-      rows.flatMap(row => valuesOf(properties.get(key)!)!.map(value => [...row, value])).slice(0, mostCombinations),
+      rows.flatMap(row => valuesOf(properties.get(key)!)!.map(value => [...row, value])).slice(0, combinationsMax),
     [[]],
   )
   return combinations
@@ -82,7 +82,7 @@ const valuesOf = (schema: JsonSchema): readonly string[] | undefined => {
   if (schema.type === "boolean") return ["true", "false"]
   const { minimum, maximum } = schema
   if (schema.type !== "integer" || typeof minimum !== "number" || typeof maximum !== "number") return undefined
-  if (maximum - minimum >= mostIntegers) return undefined
+  if (maximum - minimum >= integersMax) return undefined
   return Array.from({ length: maximum - minimum + 1 }, (_, index) => String(minimum + index))
 }
 

@@ -37,7 +37,7 @@ export const micros = (credits: number): number => {
   const whole = value === undefined ? -1n : (value.micros * BigInt(microsPerCredit)) / value.per
   const exact = value !== undefined && whole * value.per === value.micros * BigInt(microsPerCredit)
   if (!exact || whole > BigInt(Number.MAX_SAFE_INTEGER)) {
-    throw new RangeError(`${credits} is no amount of credits: a number from 0 with at most six decimals is expected`)
+    throw new RangeError(`${credits} is not an amount of credits: expected a number from 0 with at most six decimals`)
   }
   return Number(whole)
 }

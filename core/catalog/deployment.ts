@@ -81,7 +81,7 @@ const readRedis = (field: Field, source: SecretSource): Config["store"] => {
   const url = written === undefined ? undefined : readSecret(written, source)
   // The value is never echoed: it may hold a password.
   if (url !== undefined && !isRedisAddress(url.reveal()))
-    written?.problem("expected an address such as redis://user:password@host:6379/0 or rediss://..., and this is none")
+    written?.problem("expected the address of a Redis, such as redis://user:password@host:6379/0 or rediss://...")
   return {
     kind: "redis",
     url: url ?? noSecret,
@@ -91,7 +91,7 @@ const readRedis = (field: Field, source: SecretSource): Config["store"] => {
   }
 }
 
-/** What has another form would be taken for the path of a socket, and stand in every error of the connection. */
+/** Anything else would be taken for a socket's path and appear in every connection error, password included. */
 const isRedisAddress = (text: string): boolean => {
   if (!/^rediss?:\/\//i.test(text) || !URL.canParse(text)) return false
   const { hostname, username, password } = new URL(text)

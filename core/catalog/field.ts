@@ -15,7 +15,7 @@ export interface Range {
 }
 
 /** A timer of Node fires at once beyond this. */
-const longestMs = 2 ** 31 - 1
+const timerMaxMs = 2 ** 31 - 1
 
 export class Field {
   readonly path: string
@@ -100,7 +100,7 @@ export class Field {
   /** `400ms`, `5s`, `10m`, `1h`, `7d`, in milliseconds. */
   duration(): number | undefined {
     const value = parsed(parseDuration, this.#value())
-    if (value !== undefined && value <= longestMs) return value
+    if (value !== undefined && value <= timerMaxMs) return value
     return this.expected(
       this.#reads(durationSchema) ? "a duration above 0 and below 25d" : "a duration such as 400ms, 5s, 10m or 1h",
     )
@@ -133,7 +133,7 @@ export class Field {
     return this.shape.kind === "list" ? this.shape.items[Number(step)] : undefined
   }
 
-  /** The form is right; what is wrong is how much it says. */
+  /** The form is right, the amount is out of range. */
   #reads({ pattern }: { readonly pattern: string }): boolean {
     const value = this.#value()
     return typeof value === "string" && new RegExp(pattern).test(value)

@@ -2,7 +2,7 @@
 
 import type { JsonSchema, LeftOut, Model, ModelType, PriceCard, Rules, Target, Vendor } from "../offer.ts"
 import { modelTypes } from "../offer.ts"
-import { idle, uncovered } from "./coverage.ts"
+import { neverUsed, uncovered } from "./coverage.ts"
 import { type Field, required } from "./field.ts"
 import { nameRule, plainName } from "./name.ts"
 import { readCard } from "./price-card.ts"
@@ -109,7 +109,7 @@ const readTarget = (field: Field, known: KnownVendors): Target | undefined => {
   return { vendor, model, ...optional("weight", weight) }
 }
 
-/** A day, in Unix seconds; models that tell none are as old as time. */
+/** A day, in Unix seconds; 0 for a model without one. */
 const readCreated = (field: Field | undefined): number => {
   const day = field?.string("a day such as 2026-01-31", /^\d{4}-\d{2}-\d{2}$/)
   if (day === undefined) return 0
@@ -119,46 +119,28 @@ const readCreated = (field: Field | undefined): number => {
 
 const effortName = /^[a-z]{1,16}$/
 
+/** How each rule is written; anything else under `rules` is a mistake. */
+const ruleReaders: { readonly [Name in keyof Rules]-?: (field: Field) => Rules[Name] | undefined } = {
+  temperature: field => field.list().flatMap(item => item.number({ least: 0, most: 2 }) ?? []),
+  refuse: field => field.strings("the name of a parameter"),
+  max_tokens_as: field => field.string("the name of a parameter"),
+  efforts: field => field.strings("the name of an effort", effortName),
+  effort_budgets: field => Object.fromEntries([...field.fields()].map(([name, item]) => [name, readBudget(item)])),
+  effort_with_tools: field => field.string("drop, or the name of an effort", effortName),
+  sampling_efforts: field => field.strings("default, or the name of an effort", effortName),
+  reasoning_back: field => field.boolean(),
+  responses_only: field => field.boolean(),
+}
+
+const readBudget = (field: Field): number => field.integer({ least: 0, most: 1_000_000 }) ?? 0
+
 const readRules = (field: Field | undefined): Rules => {
-  const known = [
-    "temperature",
-    "refuse",
-    "max_tokens_as",
-    "efforts",
-    "effort_budgets",
-    "effort_with_tools",
-    "sampling_efforts",
-    "reasoning_back",
-    "responses_only",
-  ]
-  const fields = field?.fields(known)
-  if (fields === undefined) return {}
-  const temperatures = fields
-    .get("temperature")
-    ?.list()
-    .flatMap(item => item.number({ least: 0, most: 2 }) ?? [])
-  const budgets = fields.get("effort_budgets")?.fields()
-  const tokens =
-    budgets === undefined
-      ? undefined
-      : [...budgets].map(([name, item]) => [name, item.integer({ least: 0, most: 1_000_000 }) ?? 0])
-  return {
-    ...optional("temperature", temperatures),
-    ...optional("refuse", fields.get("refuse")?.strings("the name of a parameter")),
-    ...optional("max_tokens_as", fields.get("max_tokens_as")?.string("the name of a parameter")),
-    ...optional("efforts", fields.get("efforts")?.strings("the name of an effort", effortName)),
-    ...optional("effort_budgets", tokens === undefined ? undefined : Object.fromEntries(tokens)),
-    ...optional(
-      "effort_with_tools",
-      fields.get("effort_with_tools")?.string("drop, or the name of an effort", effortName),
-    ),
-    ...optional(
-      "sampling_efforts",
-      fields.get("sampling_efforts")?.strings("default, or the name of an effort", effortName),
-    ),
-    ...optional("reasoning_back", fields.get("reasoning_back")?.boolean()),
-    ...optional("responses_only", fields.get("responses_only")?.boolean()),
-  }
+  const fields = field?.fields(Object.keys(ruleReaders)) ?? new Map<string, Field>()
+  const rules = [...fields].flatMap(([name, item]) => {
+    const value = Object.hasOwn(ruleReaders, name) ? ruleReaders[name as keyof Rules](item) : undefined
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  return Object.fromEntries(rules) as Rules
 }
 
 const readParameters = (field: Field | undefined): JsonSchema | undefined => {
@@ -178,6 +160,6 @@ export const readPrice = (
   const card = readCard(field)
   if (card === undefined) return undefined
   for (const gap of uncovered(card, parameters)) field.problem(`the price does not cover the parameters: ${gap}`)
-  if (type !== undefined) for (const item of idle(card, type)) field.problem(`no ${type} model ever uses ${item}`)
+  if (type !== undefined) for (const item of neverUsed(card, type)) field.problem(`no ${type} model ever uses ${item}`)
   return card
 }

@@ -30,7 +30,7 @@ const conditionText = /^(>=|<=|>|<) ?(\d{1,12})$/
 const perText = /^(request|image|[a-z]+ of ([A-Za-z][A-Za-z0-9_]*))$/
 const itemPattern = /^[a-z][a-z0-9_]*$/
 /** A price beyond this is a slip of the keyboard, and sums of it would leave the exact numbers. */
-const mostCredits = 1_000_000_000n
+const creditsMax = 1_000_000_000n
 
 /** Reads a card; what is wrong with it is reported on the fields. */
 export const readCard = (field: Field): PriceCard | undefined => {
@@ -120,8 +120,8 @@ const readCells = (field: Field, keys: readonly string[], values: readonly strin
 /** Credits as written, in micros. */
 const toRate = (field: Field, credits: string): Rate | undefined => {
   const value = fraction(credits)
-  if (value === undefined || value.micros > mostCredits * value.per)
-    return field.expected(`credits from 0 to ${mostCredits}`)
+  if (value === undefined || value.micros > creditsMax * value.per)
+    return field.expected(`credits from 0 to ${creditsMax}`)
   return multiply(value, { micros: BigInt(microsPerCredit), per: 1n })
 }
 

@@ -74,7 +74,7 @@ export const price = (card: PriceCard, input: PriceInput): Priced => {
 const total = (card: PriceCard, sheet: Sheet, input: PriceInput): Priced =>
   plainTotal(card, sheet, input) ?? exactTotal(card, sheet, input)
 
-/** Token prices in plain numbers, three times a call: `undefined` where a step of the sum would not be exact in them. */
+/** The sum in plain numbers, because a call is priced three times; `undefined` where a number would lose digits. */
 const plainTotal = (card: PriceCard, sheet: Sheet, input: PriceInput): Priced | undefined => {
   const { per } = sheet
   if (per === undefined || card.round !== "micro") return undefined
@@ -93,13 +93,13 @@ const plainTotal = (card: PriceCard, sheet: Sheet, input: PriceInput): Priced | 
   return priced(card, sheet, input, before, lines)
 }
 
-/** `Math.ceil(value / per)` without the rounding of that quotient. */
+/** `Math.ceil(value / per)`, exact where that quotient would be rounded. */
 const dividedUp = (value: number, per: number): number => {
   const rest = value % per
   return (value - rest) / per + (rest === 0 ? 0 : 1)
 }
 
-/** The same for every sheet and quantity. */
+/** The sum in fractions, for every sheet and quantity. */
 const exactTotal = (card: PriceCard, sheet: Sheet, input: PriceInput): Priced => {
   const lines: PricedLine[] = []
   let sum: Rate = { micros: 0n, per: 1n }
@@ -137,7 +137,7 @@ const unpricedOf = (sheet: Sheet, { usage }: PriceInput): readonly Bucket[] => {
 }
 const nothing: readonly Bucket[] = []
 
-/** A count that no wallet holds is cut at the largest exact number instead of losing digits. */
+/** An amount that no wallet could hold is cut to the largest exact number. */
 const whole = (value: bigint): number => Number(value > maxMicros ? maxMicros : value)
 const maxMicros = BigInt(Number.MAX_SAFE_INTEGER)
 
@@ -161,7 +161,7 @@ const quantityOf = (term: Term, input: PriceInput): number => {
 const countOf = (usage: Usage, bucket: Bucket): number =>
   bucket === "requests" && usage.requests === undefined ? 1 : positive(usage[bucket])
 
-/** A quantity that is no number, or below zero, earns nothing back. */
+/** A negative quantity, or one that is no number, counts as 0: nobody is paid for a call. */
 const positive = (quantity: number | undefined): number =>
   quantity !== undefined && quantity > 0 && Number.isFinite(quantity) ? quantity : 0
 
@@ -195,7 +195,7 @@ const boundOf = (card: PriceCard, sheet: Sheet, input: PriceInput): PriceBound =
 
 const matching = (sheets: readonly Sheet[], input: PriceInput): Sheet => {
   if (sheets.length === 1) return sheets[0]!
-  // Vendors mean all tokens of the prompt, spoken ones too.
+  // By `prompt` vendors mean all of its tokens, audio included.
   const prompt = inputBuckets.reduce((sum, bucket) => sum + positive(input.usage[bucket]), 0)
   return sheets.find(sheet => sheet.condition !== undefined && holds(sheet.condition, prompt, input)) ?? sheets[0]!
 }
@@ -250,7 +250,7 @@ const sheetOf = (lines: readonly PriceLine[], row?: PriceRow): Sheet => {
   }
 }
 
-/** All rates over one denominator, in plain numbers where they are exact: a sum then needs no fraction. */
+/** All rates over one denominator, as plain numbers where those are exact: the sum then needs no fractions. */
 const inUnits = (terms: readonly Term[]): Pick<Sheet, "terms" | "per"> => {
   let per = 1n
   for (const { rate } of terms) per = rate === undefined ? 0n : commonMultiple(per, rate.per)
@@ -263,7 +263,7 @@ const inUnits = (terms: readonly Term[]): Pick<Sheet, "terms" | "per"> => {
 /** A request is the call itself: without a price of its own it consumes nothing. */
 const consumed: readonly Bucket[] = buckets.filter(bucket => bucket !== "requests")
 
-/** A flat price, a price by the piece, a table and the vendor's own cost pay for whatever the call used. */
+/** A flat price, a price per piece, a table, or the vendor's own cost covers whatever the call used. */
 const coversAll = (lines: readonly PriceLine[]): boolean =>
   lines.some(line => line.kind !== "rate") || lines.every(line => pieces.has(line.item))
 const pieces: ReadonlySet<string> = new Set(["requests", "documents", "characters"] satisfies readonly Bucket[])

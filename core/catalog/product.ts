@@ -31,7 +31,7 @@ export const readEndpoints = (field: Field | undefined): Config["endpoints"] =>
   field === undefined || field.plain() === "all" ? "all" : readPlugins(field)
 
 /** The families by the specification's own words; their vendors' names stand in gateway.yaml. */
-export const usualMounts: Config["mounts"] = {
+export const defaultMounts: Config["mounts"] = {
   "vendor-a": ["vendor-a"],
   "vendor-b": ["vendor-b"],
   "vendor-c": ["vendor-c"],
@@ -40,7 +40,7 @@ export const usualMounts: Config["mounts"] = {
 const segment = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
 
 export const readMounts = (field: Field | undefined): Config["mounts"] => {
-  if (field === undefined) return usualMounts
+  if (field === undefined) return defaultMounts
   const taken = new Set<string>()
   for (const prefix of [...field.fields().values()].flatMap(family => family.list())) {
     const name = String(prefix.plain())
@@ -90,7 +90,7 @@ const readModelNames = (field: Field, current: CurrentName): readonly string[] =
 const readModelName = (field: Field, current: CurrentName): string | undefined => {
   const name = field.string("the name of a model")
   if (name === undefined) return undefined
-  return current(name) ?? field.problem(`expected the name of a model, and ${name} is none`)
+  return current(name) ?? field.problem(`there is no model ${name}`)
 }
 
 const readMember = (name: string, field: Field, sandbox: boolean): BootstrapMember => {

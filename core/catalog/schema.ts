@@ -15,7 +15,7 @@ export interface Problem {
 }
 
 /** More problems than these help nobody; a hostile body could have as many as it has values. */
-const mostProblems = 50
+const problemsMax = 50
 
 const validator = (options: Options): Ajv => {
   const ajv = new Ajv({
@@ -31,7 +31,7 @@ const validator = (options: Options): Ajv => {
   return ajv
 }
 
-/** A schema of as many texts is kept compiled. */
+/** So many compiled schemas are kept. */
 const keptMax = 500
 
 /**
@@ -80,7 +80,7 @@ export const compileSchema = (
   return value => (validate(value) ? [] : problemsOf(validate.errors, [place]))
 }
 
-/** What reads no options takes none. */
+/** For what has no options schema: it takes no options. */
 export const noOptions: JsonSchema = { type: "object", additionalProperties: false }
 
 /** Options with the schema's defaults filled in (the value given is not changed), and what is wrong with them. */
@@ -94,7 +94,7 @@ export const validateOptions = (
   return { value: copy, problems: fits ? [] : problemsOf(validate.errors, [], hint) }
 }
 
-/** Who writes options has no other page at hand: the keys that are known, and values that would do. */
+/** Helps whoever writes options: the known keys, and values that would do. */
 const hint = ({ keyword, parentSchema }: ErrorObject): string => {
   const { properties = {}, examples = [] } = (parentSchema ?? {}) as {
     properties?: object
@@ -119,7 +119,7 @@ const problemsOf = (
   prefix: readonly string[],
   more: (error: ErrorObject) => string = () => "",
 ): readonly Problem[] => {
-  const first = (errors ?? []).slice(0, mostProblems)
+  const first = (errors ?? []).slice(0, problemsMax)
   return first
     .filter(error => !isSummary(error, first))
     .map(error => {

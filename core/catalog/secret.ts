@@ -11,13 +11,13 @@ export interface SecretSource {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Literal secrets are allowed. */
   readonly sandbox: boolean
-  /** What is absent is stood in for. */
+  /** A missing secret gets a placeholder. */
   readonly mayBeAbsent: boolean
   /** Files that were read are added. */
   readonly files: Set<string>
 }
 
-/** Printed, logged, compared or written as JSON, it says `[secret]`; only `reveal` tells. */
+/** Printed, logged or written as JSON it says `[secret]`; only `reveal` gives the value. */
 class HiddenSecret implements Secret {
   readonly name: string
   readonly #value: string

@@ -8,7 +8,7 @@ import { readSecret, type SecretSource } from "./secret.ts"
 const vendorName = /^[a-z][a-z0-9-]{0,63}$/
 
 /** What a vendor gets that says nothing: a model may think for two minutes before its first byte. */
-const usualTimeouts: Timeouts = {
+const defaultTimeouts: Timeouts = {
   connectMs: 5_000,
   firstByteMs: 120_000,
   idleMs: 120_000,
@@ -21,7 +21,7 @@ export const readVendors = (field: Field | undefined, source: SecretSource): Kno
   const left = new Map<string, readonly string[]>()
   const written = field?.fields() ?? new Map<string, Field>()
   for (const [name, one] of written) {
-    if (!vendorName.test(name)) one.problem("expected a name of small letters, digits and dashes")
+    if (!vendorName.test(name)) one.problem("expected a name of lowercase letters, digits and dashes")
     const vendor = readVendor(name, one, source)
     if (vendor === undefined) continue
     if ("unset" in vendor) left.set(name, vendor.unset)
@@ -95,10 +95,10 @@ const readOrigin = (field: Field | undefined): string | undefined => {
 const readTimeouts = (field: Field | undefined): Timeouts => {
   const fields = field?.fields(["connect", "first_byte", "idle", "total", "total_stream"])
   return {
-    connectMs: fields?.get("connect")?.duration() ?? usualTimeouts.connectMs,
-    firstByteMs: fields?.get("first_byte")?.duration() ?? usualTimeouts.firstByteMs,
-    idleMs: fields?.get("idle")?.duration() ?? usualTimeouts.idleMs,
-    totalMs: fields?.get("total")?.duration() ?? usualTimeouts.totalMs,
-    totalStreamMs: fields?.get("total_stream")?.duration() ?? usualTimeouts.totalStreamMs,
+    connectMs: fields?.get("connect")?.duration() ?? defaultTimeouts.connectMs,
+    firstByteMs: fields?.get("first_byte")?.duration() ?? defaultTimeouts.firstByteMs,
+    idleMs: fields?.get("idle")?.duration() ?? defaultTimeouts.idleMs,
+    totalMs: fields?.get("total")?.duration() ?? defaultTimeouts.totalMs,
+    totalStreamMs: fields?.get("total_stream")?.duration() ?? defaultTimeouts.totalStreamMs,
   }
 }

@@ -33,7 +33,10 @@ export const readYaml = (text: string, file: string, problems: Problems): Field 
   } catch (error) {
     if (error instanceof ConfigError) throw error
     // The parser recurses: nesting beyond its stack is a RangeError.
-    throw refusal(start, error instanceof RangeError ? "is nested too deeply" : `is no YAML: ${messageOf(error)}`)
+    throw refusal(
+      start,
+      error instanceof RangeError ? "is nested too deeply" : `is not valid YAML: ${messageOf(error)}`,
+    )
   }
 }
 
@@ -44,7 +47,7 @@ const refusal = (at: Position, message: string): ConfigError => new ConfigError(
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** The parser speaks to programmers of another function that it has. */
+/** The parser's own message tells programmers to call another function. */
 const wordsOf = ({ code, message }: { readonly code: string; readonly message: string }): string =>
   code === "MULTIPLE_DOCS" ? "expected one document, and here begins another of multiple documents" : message
 

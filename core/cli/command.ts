@@ -36,7 +36,7 @@ export interface Command {
   run(input: Input): Promise<Answer>
 }
 
-/** A failure to be told in one line. Exit code 1, or 2 when the words were wrong. */
+/** A failure that is reported in one line. Exit code 1, or 2 when the words were wrong. */
 export class CliError extends Error {
   readonly exitCode: 1 | 2
 

@@ -15,7 +15,7 @@ export interface Grant {
 }
 
 /** A store that fails over is back by then. */
-const usualPatienceMs = 5_000
+const defaultPatienceMs = 5_000
 const retryMs = 200
 
 /**
@@ -24,7 +24,7 @@ const retryMs = 200
  * @throws CliError when the patience ends: says under which id the credits may have been granted; when the id is that of
  *   a grant of another amount
  */
-export const grantOnce = async (store: Store, grant: Grant, patienceMs = usualPatienceMs): Promise<Balance> => {
+export const grantOnce = async (store: Store, grant: Grant, patienceMs = defaultPatienceMs): Promise<Balance> => {
   const { id = `grant-${randomUUID()}`, member, micros, reason } = grant
   const giveUpAt = performance.now() + patienceMs
   for (;;) {

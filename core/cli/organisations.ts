@@ -25,7 +25,7 @@ export const organisationCommands: readonly Command[] = [
             disabled: [],
           } as const
           if (!(await store.directory.createOrganisation(organisation)))
-            throw new CliError(`organisation ${name} exists`)
+            throw new CliError(`organisation ${name} exists already`)
           return shown(organisation, config.catalog)
         },
         { makes: true },

@@ -8,10 +8,10 @@ import { type Answer, CliError, type Command, type Input } from "./command.ts"
 import { facts } from "./text.ts"
 import { giveBackMemory } from "./trim.ts"
 
-/** When nothing of the start is referred to any more. */
+/** By then nothing refers to what only the start needed. */
 const settledMs = 300
 
-/** What was compiled is written down for the next start now, not at the end: a process may be killed. */
+/** Writes the compile cache for the next start now and not at the end, because a process may be killed. */
 const settle = (): void => {
   giveBackMemory()
   flushCompileCache()
@@ -54,7 +54,7 @@ const overridesOf = ({ options }: Input): { readonly port?: number; readonly ops
 const portOf = (text: string): number => {
   const port = /^\d{1,5}$/.test(text) ? Number(text) : Number.NaN
   if (port <= 65_535) return port
-  throw new CliError(`${text} is no port: 0 to 65535 is expected`, 2)
+  throw new CliError(`${text} is not a port: expected 0 to 65535`, 2)
 }
 
 /** Ctrl-C below npm arrives twice: from the terminal and from npm. */

@@ -48,14 +48,14 @@ export const away = ({ kind }: Store, error: unknown): string | undefined =>
     ? `the store (${kind}) does not answer: ${rootOf(error)}`
     : undefined
 
-/** The deepest cause: Redis is away because a connection was refused. */
+/** The depthMax cause: Redis is away because a connection was refused. */
 const rootOf = (error: Error & { readonly code?: string }): string =>
   error.cause instanceof Error ? rootOf(error.cause) : error.message || (error.code ?? error.name)
 
 /** A name that is about to be created. */
 export const newName = (name: string): string => {
   if (plainName.test(name)) return name
-  throw new CliError(`${name} is no name: expected ${nameRule}`, 2)
+  throw new CliError(`${name} is not a valid name: expected ${nameRule}`, 2)
 }
 
 export const organisationOf = async (store: Store, input: Input): Promise<Organisation> => {

@@ -54,7 +54,7 @@ export const microsOf = (text: string): number => {
   const [, whole, rest = ""] = /^(\d{1,16})(?:\.(\d{1,6}))?$/.exec(text) ?? []
   const micros = whole === undefined ? 0n : BigInt(whole) * BigInt(microsPerCredit) + BigInt(rest.padEnd(6, "0"))
   if (micros <= 0n || micros > BigInt(Number.MAX_SAFE_INTEGER)) {
-    throw new CliError(`${text} is no amount of credits: a number above 0 with at most six decimals is expected`, 2)
+    throw new CliError(`${text} is not an amount of credits: expected a number above 0 with at most six decimals`, 2)
   }
   return Number(micros)
 }

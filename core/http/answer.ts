@@ -8,9 +8,10 @@ import type { Attempt, Clock, Draft, Outcome } from "../plugin.ts"
 import type { AttemptMetrics } from "./attempt-metrics.ts"
 import type { Verdict } from "./breaker.ts"
 import type { GatewayCall } from "./call.ts"
+import type { Deadlines } from "./deadlines.ts"
 import type { Drains } from "./drains.ts"
 import type { FieldFilter } from "./fields.ts"
-import type { Fields, Wheel } from "./upstream.ts"
+import type { Fields } from "./upstream.ts"
 
 /** What a failed attempt leaves: an error of ours, or the vendor's own answer, to be passed on by a relay. */
 export interface Failure {
@@ -36,7 +37,7 @@ export interface AttemptParts {
   readonly before: readonly Attempt[]
   readonly drains: Drains
   readonly clock: Clock
-  readonly wheel: Wheel
+  readonly deadlines: Deadlines
   /** How a stream that fails midway tells its client. */
   readonly dialect: Dialect
   readonly metrics: AttemptMetrics

@@ -220,7 +220,7 @@ export class AttemptRun implements UpstreamHandler {
     this.#resolve({ outcome: this.#outcome({ source: "none" }, "abandoned", later), verdict: "unknown" })
   }
 
-  /** Reading on would cost more than it tells: what was seen is billed. */
+  /** Nothing more is read: what was seen is billed. */
   async #cancel(): Promise<void> {
     if (!this.#close()) return
     this.upstream?.abort()

@@ -92,7 +92,7 @@ export const createBreaker = (clock: Clock, gauge: Gauge): Breaker => {
   }
 }
 
-/** What was learnt holds for one credential at one address, and for the way in which it is shown there. */
+/** Health belongs to one credential at one address, presented in one way. */
 const identityOf = ({ name, adapter, origin, options }: Vendor, secret: Secret): string =>
   JSON.stringify([name, adapter, origin, options, secret.name, digestOf(secret)])
 

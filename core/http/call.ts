@@ -184,7 +184,7 @@ export class GatewayCall implements Call {
     return this.#body
   }
 
-  /** What is waited for now is not the step's time; the answer begins that anew, if it ran. */
+  /** Stops the clock of the step at work while something else is awaited; the function returned starts it again. */
   #suspendStep(): () => void {
     const ran = this.stepSince !== Number.POSITIVE_INFINITY
     this.stepSince = Number.POSITIVE_INFINITY
@@ -195,7 +195,7 @@ export class GatewayCall implements Call {
 
   async #receive(): Promise<ScannedBody> {
     if (this.stopped !== undefined) throw this.stopped
-    const resume = this.#suspendStep() // a slow upload is the server's request timeout's business
+    const resume = this.#suspendStep() // slow uploads are bounded by the server's request timeout
     const { bytes, done } = await receiveBody(this.request, {
       maxBytes: this.find("bodyMaxBytes") ?? this.#context.bodyMaxBytes,
       budget: this.#context.budget,
@@ -235,7 +235,7 @@ export class GatewayCall implements Call {
     for (const name of names) fields.push(name, headers[name] as string)
     fields.push("content-length", String(bytes.length))
     this.client.head(status, fields)
-    const resume = this.#suspendStep() // a client that reads slowly is no step that hangs
+    const resume = this.#suspendStep() // a slow reader does not make the step a hanging one
     await this.client.end(bytes)
     resume()
     return makeOutcome({
@@ -277,7 +277,7 @@ export class GatewayCall implements Call {
     return this.#settle(missing ? { ...bill, missing } : bill)
   }
 
-  /** Nothing is charged; of a call that could have been, the client is told so. */
+  /** Nothing is charged, and the client of a call that might have been is told so. */
   async unbilled(): Promise<Billed> {
     await this.release()
     return this.#billing === undefined ? noBill : freeBill
@@ -309,7 +309,7 @@ export class GatewayCall implements Call {
     else if (this.#body !== undefined) this.#dropBody(this.#body)
   }
 
-  /** A step that failed beside the wait for the body has left it: what comes later would be given back by nobody. */
+  /** The step failed while its body was still arriving: nobody else would give back what comes later. */
   #dropBody(body: Promise<unknown>): void {
     void body.catch(() => {}).then(() => this.#bodyDone?.())
     stopReceiving(this.request, new GatewayError("client_left", "The call is over."))

@@ -8,7 +8,7 @@ import { askForBody } from "./refuse.ts"
 
 /** Above this the copy would cost more than the second write. */
 const oneWriteMax = 16 * 1024
-/** Within this a client has to take the last bytes, as the longest stream has to end within it. */
+/** A client must take the last bytes within this time, the same in which the longest stream must end. */
 const takingMs = 3_600_000
 
 /** Why what is done for a client ends when nobody is there any more. */
@@ -24,7 +24,7 @@ export class ClientSide {
   #framing = false
   #full = false
   bytesOut = 0
-  /** Until when a client that has everything to come has to take it; a client that reads no more would keep its call for ever. */
+  /** Deadline for the client to take the rest of a finished answer: one that stops reading would keep its call for ever. */
   takenBy = Number.POSITIVE_INFINITY
 
   constructor(response: ServerResponse, steady: () => number) {

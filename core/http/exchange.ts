@@ -7,14 +7,24 @@ import type { Attempt, Call, Clock, Draft, Log, Metrics, Outcome } from "../plug
 import type { Failure, Result } from "./answer.ts"
 import { AttemptRun } from "./attempt.ts"
 import { AttemptMetrics } from "./attempt-metrics.ts"
-import { type Breaker, shortest, type Verdict } from "./breaker.ts"
+import { type Breaker, type Rest, shortest, type Verdict } from "./breaker.ts"
 import type { GatewayCall } from "./call.ts"
+import type { Deadlines } from "./deadlines.ts"
 import type { Drains } from "./drains.ts"
-import { errorOf, holds, mayPass, reasonOf, says, verdictOf, withoutSecret } from "./failure.ts"
+import {
+  allResting,
+  bodyContains,
+  errorOf,
+  mayPass,
+  reasonOf,
+  textContains,
+  verdictOf,
+  withoutSecret,
+} from "./failure.ts"
 import type { FieldFilter } from "./fields.ts"
 import { makeOutcome } from "./outcome.ts"
 import { type Candidate, outgoing } from "./outgoing.ts"
-import type { Upstream, Wheel } from "./upstream.ts"
+import type { Upstream } from "./upstream.ts"
 
 /** All attempts of one call together; more would keep a client waiting for what is broken. */
 const attemptsMax = 4
@@ -35,10 +45,17 @@ export interface ExchangeContext {
   readonly breaker: Breaker
   readonly drains: Drains
   readonly clock: Clock
-  readonly wheel: Wheel
+  readonly deadlines: Deadlines
   readonly random: () => number
   readonly metrics: Metrics
   readonly log: Log
+}
+
+/** What keeps a conversation, else a member, with the same secret. */
+export const affinityOf = (call: GatewayCall): string => {
+  const principal = call.find("principal")
+  const member = principal === undefined ? "" : `${principal.organisation}/${principal.member}`
+  return call.find("conversation") ?? member
 }
 
 interface Failed {
@@ -90,16 +107,14 @@ export class Exchange {
       const outcome = (await this.#attempt(candidate, draft)) ?? (await this.#changed(candidate))
       if (outcome !== undefined) return outcome
     }
-    if (this.#last === undefined) throw this.#nobody()
+    if (this.#last === undefined) throw allResting(this.#rest())
     this.#call.assertWanted()
     return this.#refuse(this.#last)
   }
 
   /** Every pair of target and secret, best first; a single one gets a second chance. */
   #candidates(): readonly Candidate[] {
-    const principal = this.#call.find("principal")
-    const member = principal === undefined ? "" : `${principal.organisation}/${principal.member}`
-    const affinity = this.#call.find("conversation") ?? member
+    const affinity = affinityOf(this.#call)
     const pairs: Candidate[] = []
     for (const target of this.#call.get("plan")) {
       const vendor = this.#table.vendor(target.vendor)
@@ -168,7 +183,7 @@ export class Exchange {
 
   async #send(candidate: Candidate, draft: Draft): Promise<Result> {
     const { vendor, secret, target } = candidate
-    const { upstream, drains, clock, wheel } = this.#context
+    const { upstream, drains, clock, deadlines } = this.#context
     const call = this.#call
     call.assertWanted()
     const adapter = this.#table.adapter(vendor.name)
@@ -190,7 +205,7 @@ export class Exchange {
       before: this.#tried,
       drains,
       clock,
-      wheel,
+      deadlines,
       dialect,
       metrics: this.#metricsOf(vendor),
     })
@@ -259,18 +274,11 @@ export class Exchange {
     })
   }
 
-  /** Every secret rests: the breaker answers instead of the vendor. */
-  #nobody(): GatewayError {
+  /** Until the first candidate may be tried again. */
+  #rest(): Rest {
     const { breaker } = this.#context
-    const rests = this.#call
-      .get("plan")
-      .map((target: Target) => breaker.rest(this.#table.vendor(target.vendor), target.model))
-    const { ms, limited } = shortest(rests)
-    if (limited) return errorOf({ kind: "rate_limited", status: 429, message: "", retryAfterMs: ms })
-    const seconds = Math.max(1, Math.ceil(ms / 1000))
-    return new GatewayError("upstream_unavailable", "The model's vendor is not available. Try again later.", {
-      headers: { "retry-after": String(seconds) },
-    })
+    const plan = this.#call.get("plan")
+    return shortest(plan.map(target => breaker.rest(this.#table.vendor(target.vendor), target.model)))
   }
 }
 
@@ -279,7 +287,7 @@ const ownError = ({ failure, candidate, draft }: Failed): GatewayError | undefin
   const { error, fault, raw } = failure
   if (fault === undefined) return error && withoutSecret(error, candidate.secret)
   const { secret } = candidate
-  if (says(fault.message, secret) || (raw !== undefined && holds(raw.body, secret)))
+  if (textContains(fault.message, secret) || (raw !== undefined && bodyContains(raw.body, secret)))
     return errorOf({ ...fault, kind: "account" })
   // A redirect is a mistake of the configuration: not followed, not told. 304 answers a question of the client's.
   const passes = raw !== undefined && (raw.status >= 400 || raw.status === 304)

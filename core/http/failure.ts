@@ -6,7 +6,7 @@ import { failedMidway, faultOptions } from "../kit/vendor-errors.ts"
 import type { Secret } from "../offer.ts"
 import type { Outcome } from "../plugin.ts"
 import type { Failure } from "./answer.ts"
-import type { Verdict } from "./breaker.ts"
+import type { Rest, Verdict } from "./breaker.ts"
 import { UpstreamError } from "./upstream.ts"
 
 interface FaultMeaning {
@@ -104,18 +104,26 @@ interface Wrong {
 /** What is told of an attempt that failed, whoever's words the client reads. */
 export const errorIn = ({ error, fault }: Wrong): GatewayError | undefined => error ?? (fault && errorOf(fault))
 
+/** Every secret rests: the breaker answers in place of the vendor. */
+export const allResting = ({ ms, limited }: Rest): GatewayError =>
+  limited
+    ? errorOf({ kind: "rate_limited", status: 429, message: "", retryAfterMs: ms })
+    : new GatewayError("upstream_unavailable", "The model's vendor is not available. Try again later.", {
+        headers: { "retry-after": String(Math.max(1, Math.ceil(ms / 1000))) },
+      })
+
 /** A vendor may echo the credential in its words. */
 export const withoutSecret = (error: GatewayError, secret: Secret): GatewayError =>
-  says(error.message, secret) ? failedMidway("upstream_account") : error
+  textContains(error.message, secret) ? failedMidway("upstream_account") : error
 
-/** Do words tell the secret? That of a vendor which takes none is empty. */
-export const says = (words: string, secret: Secret): boolean => {
+/** Whether a text contains the secret. A vendor that takes none has an empty one. */
+export const textContains = (words: string, secret: Secret): boolean => {
   const text = secret.reveal()
   return text !== "" && words.includes(text)
 }
 
-/** Does a body tell the secret? Also where its slashes or letters are written as escapes: the client's parser would read them back. */
-export const holds = (body: Buffer, secret: Secret): boolean => {
+/** The same of a body, also where JSON escapes hide letters of the secret: the client's parser would read them back. */
+export const bodyContains = (body: Buffer, secret: Secret): boolean => {
   const text = secret.reveal()
   if (text === "") return false
   return body.includes(text) || (body.includes("\\") && unescaped(body.toString("latin1")).includes(text))

@@ -117,7 +117,7 @@ class Scan {
     }
   }
 
-  /** Walks the value at `at` and all inside it, without recursion. The answer is behind the blanks that follow it. */
+  /** Walks the value at `at` and all inside it, without recursion; returns the offset behind the blanks after it. */
   #walk(at: number): number {
     const bytes = this.#bytes
     let depth = 0
@@ -154,7 +154,7 @@ class Scan {
     }
   }
 
-  /** The key at `at`; the answer is where its value starts. */
+  /** Reads the key at `at`; returns where its value starts. */
   #key(at: number, depth: number): number {
     const bytes = this.#bytes
     if (bytes[at] !== quote) throw broken(at, "Expecting property name enclosed in double quotes")
@@ -225,7 +225,7 @@ const tooComplex = (how: string): GatewayError => new GatewayError("too_complex"
 const repeated = (name: string): GatewayError =>
   new GatewayError("invalid_request", `Repeated field '${name}' in the request body`, { param: name })
 
-/** RFC 8259 section 2: blank, tab, line feed, carriage return. */
+/** Skips white space (RFC 8259 section 2); returns where it ends. */
 const blanksEnd = (bytes: Buffer, at: number): number => {
   while (at < bytes.length) {
     const byte = bytes[at]!

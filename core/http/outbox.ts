@@ -1,6 +1,6 @@
 /**
  * What is written to clients within one turn of the event loop goes out at its end: several events of one stream in one
- * packet, and all streams one after the other, so that whoever reads them is woken once and not for each.
+ * packet, and all streams one after the other, so that their readers are woken once and not for each event.
  */
 
 import type { Socket } from "node:net"

@@ -4,8 +4,8 @@ import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:ht
 import type { Duplex } from "node:stream"
 import type { Dialect } from "../adapter.ts"
 import type { GatewayError } from "../errors.ts"
+import { plain } from "../kit/dialects.ts"
 import { pushFields } from "./fields.ts"
-import { plain } from "./plain.ts"
 
 /** A client that still sends is read (and forgotten) this long, so that it can read its answer before the socket ends. */
 const linger = { ms: 2_000, bytes: 64 * 1024 * 1024 }
@@ -48,8 +48,8 @@ export const endsConnection = (request: IncomingMessage, response: ServerRespons
 }
 
 /**
- * Behind the last request of a connection node parses on; nobody would read the answer, and somebody would pay it. One
- * whose body may still be refused counts as the last as soon as there is another.
+ * Node goes on parsing behind the last request of a connection: that call's answer would reach nobody and still be paid
+ * for. A request whose body may still be refused counts as the last one as soon as another follows it.
  */
 export const comesTooLate = (request: IncomingMessage, { shouldKeepAlive }: ServerResponse): boolean => {
   const { socket } = request

@@ -12,11 +12,11 @@ import type { AddressInfo, Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import type { Dialect } from "../adapter.ts"
 import { GatewayError } from "../errors.ts"
+import { plain } from "../kit/dialects.ts"
 import { Roster } from "../kit/roster.ts"
 import { type CallContext, GatewayCall } from "./call.ts"
 import { everyHead } from "./fields.ts"
 import { frontCheck, unknownMethod } from "./front-check.ts"
-import { plain } from "./plain.ts"
 import {
   answersFirst,
   comesTooLate,

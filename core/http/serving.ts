@@ -5,10 +5,10 @@ import type { Dialect } from "../adapter.ts"
 import { asGatewayError, GatewayError } from "../errors.ts"
 import type { Log } from "../plugin.ts"
 import type { GatewayCall } from "./call.ts"
+import type { Deadlines, Watched } from "./deadlines.ts"
 import type { CompiledRoute } from "./pipeline.ts"
 import { refuse } from "./refuse.ts"
 import type { OtherMethods } from "./router.ts"
-import type { Wheel, WheelItem } from "./upstream.ts"
 
 /** What a request meets: the routes and dialects of one generation. */
 export interface Site {
@@ -22,12 +22,12 @@ export interface Site {
   /** The same among the routes that take WebSockets. */
   matchUpgrade(path: string): ReturnType<Site["match"]>
   dialect(name: string): Dialect
-  /** Counts a call in; the answer counts it out, so that an old generation is torn down after its last call. */
+  /** Counts a call in; the function returned counts it out, so that an old generation is torn down after its last call. */
   enter(): () => void
 }
 
 export interface ServingParts {
-  readonly wheel: Wheel
+  readonly deadlines: Deadlines
   readonly log: Log
   /** Own time of a pipeline step. */
   readonly stepMs: () => number
@@ -40,7 +40,7 @@ export interface ServingParts {
  * A class and no closures: an object literal with a getter has a hidden class of its own, which the garbage collector
  * keeps, and the whole call with it, until a full collection.
  */
-export class Serving implements WheelItem {
+export class Serving implements Watched {
   place: number | undefined
   readonly #call: GatewayCall
   readonly #site: Site
@@ -60,7 +60,7 @@ export class Serving implements WheelItem {
 
   start(): void {
     const call = this.#call
-    this.#parts.wheel.watch(this)
+    this.#parts.deadlines.watch(this)
     call.client.onGone(() => call.leave())
     call.compiled.run(call).then(
       () => this.#done(),
@@ -68,7 +68,7 @@ export class Serving implements WheelItem {
     )
   }
 
-  /** For the wheel: when the step that is at work has used up its own time, or the client the time for its last bytes. */
+  /** When the step that is at work has used up its own time, or the client the time for its last bytes. */
   get deadline(): number {
     return Math.min(this.#call.stepSince + this.#parts.stepMs(), this.#call.client.takenBy)
   }
@@ -82,7 +82,7 @@ export class Serving implements WheelItem {
   #dropClient(): void {
     const { client } = this.#call
     client.takenBy = Number.POSITIVE_INFINITY
-    this.#parts.wheel.watch(this) // for the steps that hear of it
+    this.#parts.deadlines.watch(this) // for the steps that hear of it
     client.cut()
   }
 
@@ -92,7 +92,7 @@ export class Serving implements WheelItem {
     const error = new GatewayError("plugin_failed", "Internal error", { cause, plugin: step })
     if (this.#expired || giveUp === undefined) return this.#finish(error)
     this.#expired = true
-    this.#parts.wheel.watch(this) // for those around it
+    this.#parts.deadlines.watch(this) // for those around it
     giveUp(error)
   }
 
@@ -110,7 +110,7 @@ export class Serving implements WheelItem {
     if (this.#over) return
     this.#over = true
     const call = this.#call
-    this.#parts.wheel.unwatch(this)
+    this.#parts.deadlines.unwatch(this)
     if (error !== undefined) {
       call.stopped ??= asGatewayError(error) // a step that hung and goes on later must not begin anything
       this.#answer(error)

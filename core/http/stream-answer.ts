@@ -8,19 +8,19 @@ import type { GatewayError } from "../errors.ts"
 import type { Billed, Draft } from "../plugin.ts"
 import type { Answer } from "./answer.ts"
 import type { AttemptRun } from "./attempt.ts"
-import { errorOf, holds } from "./failure.ts"
+import { bodyContains, errorOf } from "./failure.ts"
 import type { FaultEvent } from "./meter.ts"
 
-/** How far a stream is looked into before its head is sent. */
+/** How much of a stream is read before its head is sent. */
 const peek = { events: 8, bytes: 64 * 1024, ms: 10_000 }
-/** Of silence, before a translated stream says that it lives. */
+/** How long the vendor may be silent before a translated stream sends a ping. */
 const silenceMs = 15_000
 /** A relayed event waits for its last byte, up to so many: after half an event no error could be told. */
 const eventHeldMax = 256 * 1024
 
 export class StreamAnswer implements Answer {
   sent = false
-  /** For the wheel: when the head goes out without any content, and then when the silence has lasted long enough. */
+  /** When the head goes out without any content, and then when the silence has lasted long enough. */
   deadline: number
   place: number | undefined
   readonly #run: AttemptRun
@@ -40,7 +40,7 @@ export class StreamAnswer implements Answer {
   constructor(run: AttemptRun) {
     this.#run = run
     this.deadline = run.parts.clock.steady() + peek.ms
-    run.parts.wheel.watch(this)
+    run.parts.deadlines.watch(this)
   }
 
   /** After the meter saw it. A throw ends the stream. */
@@ -59,10 +59,10 @@ export class StreamAnswer implements Answer {
     this.#run.firstToken()
   }
 
-  /** A fault of our account, or one that repeats our secret, is nobody's business, wherever it stands. */
+  /** A fault of our account, or one that contains our secret, is never shown to the client. */
   fault({ fault, data }: FaultEvent): void {
     const { draft, secret } = this.#run.parts
-    if (draft.verb !== "relay" || (fault.kind !== "account" && !holds(data, secret))) return
+    if (draft.verb !== "relay" || (fault.kind !== "account" && !bodyContains(data, secret))) return
     this.#ours ??= { fault, data: Buffer.from(data) }
   }
 
@@ -72,7 +72,7 @@ export class StreamAnswer implements Answer {
     this.#decide()
   }
 
-  /** A head that went out for want of news may be followed by an error before any content. */
+  /** The head may have gone out because nothing else had come: an error before any content can still follow. */
   #passOn(chunk: Buffer): void {
     const { fault } = this.#run.meter
     if (fault !== undefined && this.#run.parts.draft.verb === "stream") void this.#run.broken(errorOf(fault))
@@ -116,7 +116,7 @@ export class StreamAnswer implements Answer {
     await call.client.end(`${this.#forwarded ? "," : "["}\n${JSON.stringify(dialect.render(error, call.id))}\n]`)
   }
 
-  /** The wheel: nothing told anything in time. */
+  /** The deadline passed without news. */
   expire(): void {
     if (this.#run.detached) return
     if (this.sent) this.#ping()
@@ -131,14 +131,14 @@ export class StreamAnswer implements Answer {
 
   /** Of a translated stream: a relayed one is silent when its vendor is. */
   #awaitSilence(): void {
-    const { clock, draft, wheel } = this.#run.parts
+    const { clock, deadlines, draft } = this.#run.parts
     this.deadline = clock.steady() + silenceMs
-    if (draft.verb === "stream" && draft.ping !== undefined) wheel.watch(this)
-    else wheel.unwatch(this)
+    if (draft.verb === "stream" && draft.ping !== undefined) deadlines.watch(this)
+    else deadlines.unwatch(this)
   }
 
   close(): void {
-    this.#run.parts.wheel.unwatch(this)
+    this.#run.parts.deadlines.unwatch(this)
   }
 
   #decide(): "failed" | "waiting" | "open" {

@@ -1,17 +1,18 @@
 /** A call that becomes a WebSocket: the same secrets, header rules and one bill, settled when the tunnel opens. */
 
 import { asGatewayError, GatewayError } from "../errors.ts"
-import type { Secret, Target, Timeouts, Vendor } from "../offer.ts"
+import type { Secret, Target, Vendor } from "../offer.ts"
 import type { Attempt, Billed, Outcome } from "../plugin.ts"
 import { AttemptMetrics } from "./attempt-metrics.ts"
 import type { Breaker, Verdict } from "./breaker.ts"
 import type { GatewayCall } from "./call.ts"
-import type { ExchangeContext, VendorTable } from "./exchange.ts"
-import { verdictOf } from "./failure.ts"
+import { affinityOf, type ExchangeContext, type VendorTable } from "./exchange.ts"
+import { allResting, verdictOf } from "./failure.ts"
 import { pushFields } from "./fields.ts"
 import { makeOutcome } from "./outcome.ts"
+import { TunnelLife } from "./tunnel-life.ts"
 import { openTunnel } from "./upgrade.ts"
-import { UpstreamError, type WheelItem } from "./upstream.ts"
+import { UpstreamError } from "./upstream.ts"
 
 /** @param path below the vendor's origin, query not included */
 export const runTunnel = async (
@@ -27,7 +28,7 @@ export const runTunnel = async (
   const vendor = table.vendor(target.vendor)
   const secret = claimed(call, target, vendor, context.breaker)
   const report = (verdict: Verdict): void => context.breaker.report(vendor, secret, target.model, verdict)
-  const lifetime = new Lifetime(vendor.timeouts, context)
+  const life = new TunnelLife(vendor.timeouts, context)
   const began = performance.now()
   const attempt = (status: number): Attempt => ({
     vendor: vendor.name,
@@ -52,7 +53,7 @@ export const runTunnel = async (
     },
     connectMs: vendor.timeouts.connectMs + vendor.timeouts.firstByteMs,
     stop: call.stop,
-    passed: () => lifetime.renew(),
+    passed: () => life.renew(),
   }).catch(error => {
     report(error instanceof UpstreamError ? "unreachable" : "unknown") // a client that leaves is no fault of the vendor
     failed(attempt(0), asGatewayError(error).code)
@@ -67,48 +68,13 @@ export const runTunnel = async (
     throw new GatewayError("upstream_unavailable", "The vendor refused the connection.")
   }
   report("ok")
-  lifetime.begin(opened)
+  life.begin(opened)
   const billed = await call.bill({ usage: { requests: 1 }, outputBytes: 0 }, "delivered", target)
   await opened.closed
-  lifetime.end()
+  life.end()
   call.upstreamMs = performance.now() - began
-  const error = call.stopped?.code ?? (lifetime.isOver ? "upstream_timeout" : undefined)
+  const error = call.stopped?.code ?? (life.isOver ? "upstream_timeout" : undefined)
   return ended(call, target, error === undefined ? connected : { ...connected, error }, billed)
-}
-
-/** An open WebSocket lives as a stream does: `total_stream` at most, and while either side says something within `idle`. */
-class Lifetime implements WheelItem {
-  isOver = false
-  deadline = Number.POSITIVE_INFINITY
-  #totalAt = Number.POSITIVE_INFINITY
-  #close: (() => void) | undefined
-  readonly #timeouts: Timeouts
-  readonly #context: ExchangeContext
-
-  constructor(timeouts: Timeouts, context: ExchangeContext) {
-    this.#timeouts = timeouts
-    this.#context = context
-  }
-
-  begin({ close }: { close(): void }): void {
-    this.#close = close
-    this.#totalAt = this.#context.clock.steady() + this.#timeouts.totalStreamMs
-    this.renew()
-    this.#context.wheel.watch(this)
-  }
-
-  renew(): void {
-    this.deadline = Math.min(this.#totalAt, this.#context.clock.steady() + this.#timeouts.idleMs)
-  }
-
-  end(): void {
-    this.#context.wheel.unwatch(this)
-  }
-
-  expire(): void {
-    this.isOver = true
-    this.#close?.()
-  }
 }
 
 const switchedProtocols = 101
@@ -116,10 +82,9 @@ const nothing = Buffer.alloc(0)
 
 /** @throws GatewayError `upstream_unavailable` (502): every secret rests */
 const claimed = (call: GatewayCall, target: Target, vendor: Vendor, breaker: Breaker): Secret => {
-  const affinity = call.find("principal")?.member ?? ""
-  const secret = breaker.order(vendor, affinity).find(one => breaker.claim(vendor, one, target.model))
+  const secret = breaker.order(vendor, affinityOf(call)).find(one => breaker.claim(vendor, one, target.model))
   if (secret !== undefined) return secret
-  throw new GatewayError("upstream_unavailable", "The vendor is not available. Try again later.")
+  throw allResting(breaker.rest(vendor, target.model))
 }
 
 const ended = (call: GatewayCall, target: Target, attempt: Attempt, { usage, source, micros }: Billed): Outcome =>

@@ -5,21 +5,10 @@ import type { Dispatcher } from "undici"
 // Not the index: it also loads fetch, WebSockets and test doubles, 13 MB and 40 ms that nothing here uses.
 import Pool from "undici/lib/dispatcher/pool.js"
 import { type ErrorCode, GatewayError } from "../errors.ts"
-import type { Listed } from "../kit/roster.ts"
 import type { Secret, Vendor } from "../offer.ts"
 import type { Clock, Method } from "../plugin.ts"
+import type { Deadlines, Watched } from "./deadlines.ts"
 import { digestOf } from "./secret-digest.ts"
-
-/** Absolute deadlines on one coarse timer. */
-export interface Wheel {
-  watch(item: WheelItem): void
-  unwatch(item: WheelItem): void
-}
-
-export interface WheelItem extends Listed {
-  readonly deadline: number
-  expire(now: number): void
-}
 
 export type Fields = Readonly<Record<string, string | string[] | undefined>>
 
@@ -73,7 +62,11 @@ export interface Upstream {
 /** Header blocks of vendors above this are a fault (undici's own limit). */
 const headBytesMax = 64 * 1024
 
-export const createUpstream = (options: { connections: () => number; clock: Clock; wheel: Wheel }): Upstream => {
+export const createUpstream = (options: {
+  connections: () => number
+  clock: Clock
+  deadlines: Deadlines
+}): Upstream => {
   const pools = new Map<string, Pool>()
 
   const poolKey = (vendor: Vendor, secret: Secret): string =>
@@ -116,20 +109,20 @@ export const createUpstream = (options: { connections: () => number; clock: Cloc
 }
 
 /** One request on its way: undici's handler and the deadline of its present phase. */
-class InFlight implements UpstreamCall, Dispatcher.DispatchHandler {
+class InFlight implements UpstreamCall, Watched, Dispatcher.DispatchHandler {
   deadline: number
   place: number | undefined
   readonly #request: UpstreamRequest
   readonly #handler: UpstreamHandler
   readonly #clock: Clock
   readonly #totalAt: number
-  readonly #wheel: Wheel
+  readonly #deadlines: Deadlines
   #controller: Dispatcher.DispatchController | undefined
   #paused = false
   #started = false
   #over = false
 
-  constructor(request: UpstreamRequest, handler: UpstreamHandler, options: { clock: Clock; wheel: Wheel }) {
+  constructor(request: UpstreamRequest, handler: UpstreamHandler, options: { clock: Clock; deadlines: Deadlines }) {
     const { timeouts } = request.vendor
     const now = options.clock.steady()
     this.#request = request
@@ -137,8 +130,8 @@ class InFlight implements UpstreamCall, Dispatcher.DispatchHandler {
     this.#clock = options.clock
     this.#totalAt = now + (request.streamed ? timeouts.totalStreamMs : timeouts.totalMs)
     this.deadline = Math.min(this.#totalAt, now + timeouts.firstByteMs)
-    this.#wheel = options.wheel
-    this.#wheel.watch(this)
+    this.#deadlines = options.deadlines
+    this.#deadlines.watch(this)
   }
 
   start(pool: Pool): UpstreamCall {
@@ -221,7 +214,7 @@ class InFlight implements UpstreamCall, Dispatcher.DispatchHandler {
 
   #finish(): void {
     this.#over = true
-    this.#wheel.unwatch(this)
+    this.#deadlines.unwatch(this)
   }
 }
 

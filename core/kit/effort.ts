@@ -8,10 +8,10 @@ import { isSet, refuse } from "./read.ts"
 export const efforts: readonly string[] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 /** What a model offers whose catalog entry does not say. */
-const usual: readonly string[] = ["low", "medium", "high"]
+const defaultEfforts: readonly string[] = ["low", "medium", "high"]
 
 /** The effort itself, else the next larger one that is offered, else the largest; of `none` the least. Never `none`. */
-export const nearestEffort = (wanted: string, offered: readonly string[] = usual): string | undefined => {
+export const nearestEffort = (wanted: string, offered: readonly string[] = defaultEfforts): string | undefined => {
   const known = efforts.filter(effort => effort !== "none" && offered.includes(effort))
   return known.find(effort => efforts.indexOf(effort) >= efforts.indexOf(wanted)) ?? known.at(-1)
 }

@@ -5,7 +5,7 @@ import type { Host } from "../host.ts"
 import type { Call } from "../plugin.ts"
 import { isObject } from "./walk.ts"
 
-/** An agent's pause between a tool call and its result. */
+/** How long an agent may pause between a tool call and its result. */
 const lifeMs = 24 * 3_600_000
 /** The latest calls of a history; older turns need none. */
 const callsMax = 64

@@ -1,9 +1,29 @@
-/** Drafts of endpoints that ask a vendor through its spoke and read the answer whole. */
+/** What endpoints that ask a vendor through one of its spokes have in common. */
 
-import type { AdapterContext, SpokeRequest } from "../adapter.ts"
+import type { Adapter, AdapterContext, SpokeRequest } from "../adapter.ts"
+import { GatewayError } from "../errors.ts"
 import type { Host } from "../host.ts"
 import type { Model, Target } from "../offer.ts"
-import type { SendDraft } from "../plugin.ts"
+import type { Call, SendDraft } from "../plugin.ts"
+
+/**
+ * The adapter's spoke for one ability.
+ *
+ * @throws GatewayError `internal` (500): it has none. A route's `servedBy` refuses such a target at load, unless the target
+ *   serves a relay of the same model
+ */
+export const spokeOf = <Ability extends "chat" | "embeddings" | "rerank" | "moderation">(
+  adapter: Adapter,
+  ability: Ability,
+): NonNullable<Adapter[Ability]> => {
+  const spoke = adapter[ability]
+  if (spoke !== undefined) return spoke
+  throw new GatewayError("internal", "Internal error", { cause: `adapter ${adapter.name} offers no ${ability}` })
+}
+
+/** Ids and times that the gateway gives the answer to a call: `prefix` and 32 hex digits, Unix seconds. */
+export const answerId = (prefix: string, { id }: Pick<Call, "id">): string => `${prefix}${id.replaceAll("-", "")}`
+export const createdNow = ({ clock }: Pick<Host, "clock">): number => Math.floor(clock.now() / 1000)
 
 /** What a spoke needs to know of the model and of the target that is tried. */
 export const spokeContext = ({ catalog }: Pick<Host, "catalog">, model: Model, target: Target): AdapterContext => ({

@@ -136,7 +136,7 @@ export class Persistence {
       job.retryMs = Math.min(2 * job.retryMs, lastRetryMs)
       return
     }
-    this.#log.error({ ...job.what, err: error }, "the ledger could not do what it must")
+    this.#log.error({ ...job.what, err: error }, "a charge or release failed for good: it is not tried again")
     this.#finish(job, undefined)
   }
 

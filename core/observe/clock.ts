@@ -3,12 +3,12 @@
 import type { Clock } from "../plugin.ts"
 
 /** The longest delay that a timer of Node takes; a longer one would fire at once. */
-const longestMs = 2 ** 31 - 1
+const timerMaxMs = 2 ** 31 - 1
 
 const after = (ms: number, run: () => void): (() => void) => {
   let timer: NodeJS.Timeout
   const arm = (left: number): void => {
-    timer = setTimeout(() => (left > longestMs ? arm(left - longestMs) : run()), Math.min(left, longestMs))
+    timer = setTimeout(() => (left > timerMaxMs ? arm(left - timerMaxMs) : run()), Math.min(left, timerMaxMs))
     timer.unref()
   }
   arm(ms)

@@ -24,7 +24,7 @@ export interface Family {
   readonly get: () => Promise<Samples>
 }
 
-/** A bound against labels that somebody feeds from requests: later label values all become `other`. */
+/** A bound against labels that are fed from requests: beyond it every new label value becomes `other`. */
 export const childrenMax = 10_000
 
 interface Child {

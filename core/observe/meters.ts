@@ -53,7 +53,11 @@ export const meters: readonly Meter[] = [
     ["vendor", "model", "type"],
     "Tokens in disjoint types: input, cache_read, cache_write, output",
   ),
-  counter("usage_missing_total", ["vendor", "model"], "Answers billed as counted for want of reported usage"),
+  counter(
+    "usage_missing_total",
+    ["vendor", "model"],
+    "Answers billed by what was counted, because the vendor reported no usage",
+  ),
   counter("usage_unpriced_total", ["vendor", "model"], "Used buckets that the price card does not know"),
   counter("watch_overflow_total", ["vendor", "kind"], "Events over the usage reader's bound"),
   counter("vendor_surprises_total", ["vendor", "kind"], "Unknown events, missing indexes, late usage"),

@@ -6,7 +6,7 @@ import type { Log, Stray } from "../host.ts"
 import { cut } from "./clean.ts"
 import type { MetricsHub } from "./metrics.ts"
 
-/** A plugin's ear. */
+/** The `onStray` listener of one plugin. */
 export interface StrayListener {
   readonly plugin: string
   readonly tell: (stray: Stray) => void
@@ -19,7 +19,7 @@ export interface StrayParts {
   readonly listeners: () => readonly StrayListener[]
 }
 
-/** What a request line may call itself and still be a label. */
+/** Methods that may become a label. */
 const methods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 /** No path of a route is as long; what scanners send may be. */
 const pathMax = 256

@@ -1,11 +1,11 @@
-/** In which day of a deployment a time falls. */
+/** The calendar day of a time, in the time zone of the deployment. */
 
-/** Zones are offset by whole quarters of an hour. */
+/** UTC offsets of time zones are multiples of a quarter of an hour. */
 const quarterMs = 900_000
 
 /**
  * `YYYY-MM-DD` of a time (Unix milliseconds) in a zone, which a reload may change. Formatting costs a microsecond, so
- * the answer of the present quarter is kept.
+ * the result is kept for the present quarter of an hour.
  *
  * @param timezone IANA name
  */
@@ -19,7 +19,7 @@ export const dayIn = (timezone: () => string): ((at: number) => string) => {
     const wanted = timezone()
     if (wanted !== zone) {
       zone = wanted
-      // Swedes write dates so.
+      // The Swedish locale writes dates as YYYY-MM-DD.
       format = new Intl.DateTimeFormat("sv-SE", { timeZone: zone, year: "numeric", month: "2-digit", day: "2-digit" })
     } else if (now === quarter) return kept
     quarter = now

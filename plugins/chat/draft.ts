@@ -6,8 +6,8 @@ import {
   type ChatRequest,
   type ChatSpoke,
   type Draft,
-  GatewayError,
   hubDraft,
+  spokeOf,
 } from "../../core/index.ts"
 import { ByteChunks } from "./chunks.ts"
 import type { Reasoning, ReasoningLog } from "./reasoning.ts"
@@ -25,12 +25,10 @@ export interface Way {
   readonly reasoning: Reasoning | undefined
 }
 
-/** @throws GatewayError when the vendor has no chat */
+/** @throws GatewayError what the spoke refuses (400) */
 export const chatDraft = (way: Way, request: ChatRequest): Draft => {
   const { adapter, makeContext, reasoning } = way
-  const spoke = adapter.chat
-  if (spoke === undefined)
-    throw new GatewayError("internal", "Internal error", { cause: `${adapter.name} has no chat` })
+  const spoke = spokeOf(adapter, "chat")
   const context = makeContext()
   const { base, memo } = hubDraft(spoke, request, context, changed => chatDraft(way, changed))
   const asked: Asked = { adapter, spoke, request, context, memo, log: reasoning?.log(request) }

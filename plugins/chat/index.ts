@@ -1,11 +1,14 @@
 /** `POST /chat/completions/`: the OpenAI-compatible request for every text model of the catalog. */
 
 import {
+  answerId,
   type Body,
   type Call,
   type ChatRequest,
+  createdNow,
   type Demand,
   type Draft,
+  demandOf,
   type Host,
   type Plugin,
   refuseStoredIds,
@@ -41,7 +44,7 @@ export default {
       schema: chatSchema,
       finds: storedIds.suspects,
       parts: { types: { image_url: "image", image: "image", input_audio: "file", file: "file" } },
-      demand: (body, call) => demandOf(body, isToldTier(host, call)),
+      demand: (body, call) => demand(body, isToldTier(host, call)),
       handle: call => complete(host, call),
     })
   },
@@ -51,21 +54,13 @@ export default {
 const isToldTier = (host: Host, call: Call): boolean =>
   call.get("plan").every(({ vendor }) => host.adapterOf(vendor).chat?.stream === undefined)
 
-const demandOf = (body: Body, toldTier: boolean): Demand => {
-  const number = (name: string): number | undefined => {
-    const value = body.field(name)
-    return typeof value === "number" ? value : undefined
-  }
-  const maxOutput = number("max_completion_tokens") ?? number("max_tokens")
-  const choices = number("n")
-  const tier = toldTier ? body.field("service_tier") : undefined
-  return {
+const demand = (body: Body, toldTier: boolean): Demand =>
+  demandOf({
     stream: body.field("stream") === true,
-    ...(maxOutput === undefined ? {} : { maxOutput }),
-    ...(choices === undefined ? {} : { choices }),
-    ...(typeof tier === "string" ? { serviceTier: tier } : {}),
-  }
-}
+    maxOutput: body.field("max_completion_tokens") ?? body.field("max_tokens"),
+    choices: body.field("n"),
+    serviceTier: toldTier ? body.field("service_tier") : undefined,
+  })
 
 const complete = async (host: Host, call: Call) => {
   const body = await call.body()
@@ -79,8 +74,8 @@ const complete = async (host: Host, call: Call) => {
   const request = (await reasoning?.putBack(ruled)) ?? ruled
   const { stream_options } = sent as { readonly stream_options?: { readonly include_usage?: boolean } | null }
   const told = {
-    id: `chatcmpl-${call.id.replaceAll("-", "")}`,
-    created: Math.floor(host.clock.now() / 1000),
+    id: answerId("chatcmpl-", call),
+    created: createdNow(host),
     includeUsage: stream_options?.include_usage === true,
   }
   const signatures = signatureStore(host, call)

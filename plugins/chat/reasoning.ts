@@ -6,10 +6,10 @@
 import { createHash } from "node:crypto"
 import { type Call, type ChatRequest, type Host, isObject, list, record, text } from "../../core/index.ts"
 
-/** An agent's pause between a tool call and its result. */
+/** How long an agent may pause between a tool call and its result. */
 const lifeMs = 6 * 3_600_000
-/** UTF-8 bytes. What is larger is not kept: the vendor then says itself what it misses. */
-const longest = 64 * 1024
+/** UTF-8 bytes. Anything larger is not kept: the vendor then reports what is missing. */
+const keptBytesMax = 64 * 1024
 /** The latest turns with tools that are looked for. */
 const turnsMax = 512
 
@@ -124,8 +124,9 @@ export class ReasoningLog {
     this.#words += more
     this.#bytes += Buffer.byteLength(more)
     const id = firstCall(said)
-    this.#done = id !== undefined || this.#bytes > longest
-    if (id !== undefined && this.#bytes > 0 && this.#bytes <= longest) this.#keep(id, { [this.#name]: this.#words })
+    this.#done = id !== undefined || this.#bytes > keptBytesMax
+    if (id !== undefined && this.#bytes > 0 && this.#bytes <= keptBytesMax)
+      this.#keep(id, { [this.#name]: this.#words })
     if (this.#done) this.#words = ""
   }
 }

@@ -5,7 +5,7 @@
 
 import { askedThinking, type ChatRequest, isSet, list, type Model, record, refuse } from "../../core/index.ts"
 
-const mostStops = 4
+const stopsMax = 4
 
 /** "Gemini-class", in the words of the specification. */
 const thinkingFamily = "google"
@@ -52,8 +52,8 @@ const checkTools = ({ tools }: ChatRequest): void => {
 }
 
 const checkStops = ({ stop }: ChatRequest): void => {
-  if (Array.isArray(stop) && stop.length > mostStops) {
-    throw refuse("stop", `'stop' takes at most ${mostStops} sequences, ${stop.length} were sent`)
+  if (Array.isArray(stop) && stop.length > stopsMax) {
+    throw refuse("stop", `'stop' takes at most ${stopsMax} sequences, ${stop.length} were sent`)
   }
 }
 

@@ -2,9 +2,11 @@
 
 import {
   type Adapter,
+  answerId,
   type Call,
   type ChatContext,
   type ChatSpoke,
+  createdNow,
   type Draft,
   type Host,
   invalidInput,
@@ -15,6 +17,7 @@ import {
   refuseStoredIds,
   sendDraft,
   spokeContext,
+  spokeOf,
   type Target,
 } from "../../core/index.ts"
 import { decision, type Form } from "./answer.ts"
@@ -66,8 +69,8 @@ const decide = async (host: Host, call: Call): Promise<Outcome> => {
   const asked = { form, questions: questionsOf(request.questions), state: stateOf(request) }
   const { model } = call.get("model")
   const shared = {
-    id: `dec-${call.id.replaceAll("-", "")}`,
-    created: Math.floor(host.clock.now() / 1000),
+    id: answerId("dec-", call),
+    created: createdNow(host),
     includeUsage: false,
   }
   return call.exchange((target: Target): Draft => {
@@ -77,9 +80,7 @@ const decide = async (host: Host, call: Call): Promise<Outcome> => {
       const { api, path } = adapter.decisions
       return { verb: "relay", api, path: path(form, context.vendor), streamed: false }
     }
-    const { chat } = adapter
-    if (chat === undefined) throw host.error("internal", "Internal error", { cause: `${adapter.name} has no chat` })
-    return draftOf(chat, asked, { ...shared, ...context }, meansOf(adapter, model))
+    return draftOf(spokeOf(adapter, "chat"), asked, { ...shared, ...context }, meansOf(adapter, model))
   })
 }
 

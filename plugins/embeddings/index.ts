@@ -10,6 +10,7 @@ import {
   record,
   sendDraft,
   spokeContext,
+  spokeOf,
 } from "../../core/index.ts"
 import { coded } from "./vectors.ts"
 
@@ -59,10 +60,7 @@ export default {
         const coding = request.encoding_format === "base64" ? "base64" : "float"
         const tokens = call.find("quote")?.estimated.input ?? 0
         return call.exchange((target): Draft => {
-          const adapter = host.adapterOf(target.vendor)
-          const spoke = adapter.embeddings
-          if (spoke === undefined)
-            throw host.error("internal", "Internal error", { cause: `${adapter.name} embeds nothing` })
+          const spoke = spokeOf(host.adapterOf(target.vendor), "embeddings")
           refuseUnknown(request, spoke.takes)
           const context = spokeContext(host, model, target)
           const written = (answer: Readonly<Record<string, unknown>>) => ({

@@ -5,6 +5,7 @@ import {
   type Call,
   type Demand,
   type Draft,
+  demandOf,
   type Host,
   isObject,
   type Plugin,
@@ -54,7 +55,7 @@ const addRoutes = (host: Host, prefix: string, version: Version): void => {
     reads: ["generation_config", "serviceTier"],
     finds: storedIds.suspects,
     parts: { keys: { inlineData: "image", inline_data: "image", fileData: "file", file_data: "file" } },
-    demand: (body, call) => demandOf(body, namesOf(host, call).method),
+    demand: (body, call) => demand(body, namesOf(host, call).method),
     handle: call => generate(host, call, version),
   })
   host.route({
@@ -90,22 +91,20 @@ const checkAlt = (host: Host, { query }: Call): void => {
   throw host.error("invalid_request", "The query parameter 'alt' must be sse or json", { param: "alt" })
 }
 
-const demandOf = (body: Body, method: MethodName): Demand => {
+const demand = (body: Body, method: MethodName): Demand => {
   const given = body.field("generationConfig") ?? body.field("generation_config")
   const config = isObject(given) ? given : {}
-  const maxOutput = wholeNumber(config.maxOutputTokens ?? config.max_output_tokens)
-  const choices = wholeNumber(config.candidateCount ?? config.candidate_count)
-  const tier = body.field("serviceTier") ?? body.field("service_tier")
-  return {
+  return demandOf({
     stream: method === "streamGenerateContent",
-    ...(maxOutput === undefined ? {} : { maxOutput }),
-    ...(choices === undefined ? {} : { choices }),
-    ...(typeof tier === "string" ? { serviceTier: tierWord(tier) } : {}),
-  }
+    maxOutput: wholeNumber(config.maxOutputTokens ?? config.max_output_tokens),
+    choices: wholeNumber(config.candidateCount ?? config.candidate_count),
+    serviceTier: tierWord(body.field("serviceTier") ?? body.field("service_tier")),
+  })
 }
 
 /** This wire knows the values of an enum by their short names and by their full ones; answers tell the short ones. */
-const tierWord = (tier: string): string => tier.replace(/^SERVICE_TIER_/, "").toLowerCase()
+const tierWord = (tier: unknown): unknown =>
+  typeof tier === "string" ? tier.replace(/^SERVICE_TIER_/, "").toLowerCase() : tier
 
 /** This wire writes whole numbers as numbers or as text. */
 const wholeNumber = (value: unknown): number | undefined => {

@@ -4,7 +4,7 @@ import { GatewayError, invalidInput, type Model } from "../../core/index.ts"
 
 export const family = "google"
 
-const sizes = { usual: 50, most: 1000 }
+const sizes = { default: 50, max: 1000 }
 
 /** What may be called on the generate route. */
 export const generateModels = (models: readonly Model[]): readonly Model[] =>
@@ -25,8 +25,8 @@ export const pageOf = (models: readonly Model[], query: URLSearchParams) => {
 /** Larger sizes are cut, as the vendor does. */
 const sizeOf = (query: URLSearchParams): number => {
   const text = query.get("pageSize")
-  if (text === null || text === "" || text === "0") return sizes.usual
-  if (/^\d{1,9}$/.test(text)) return Math.min(Number(text), sizes.most)
+  if (text === null || text === "" || text === "0") return sizes.default
+  if (/^\d{1,9}$/.test(text)) return Math.min(Number(text), sizes.max)
   throw invalidInput(["query", "pageSize"], "Input should be a valid integer", "int_parsing", text)
 }
 

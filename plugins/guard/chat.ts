@@ -14,7 +14,7 @@ import {
 import { verdictOf } from "./categories.ts"
 
 /** A word and some codes. */
-const mostTokens = 64
+const tokensMax = 64
 
 /** Such a model takes the text as the user's turn: its own template says the rest. */
 export const guardRequest = (spoke: ChatSpoke, input: unknown, context: ChatContext): SpokeRequest =>
@@ -22,7 +22,7 @@ export const guardRequest = (spoke: ChatSpoke, input: unknown, context: ChatCont
     {
       model: context.model.name,
       messages: [{ role: "user", content: contentOf(input) }],
-      max_tokens: mostTokens,
+      max_tokens: tokensMax,
       temperature: 0,
     },
     context,

@@ -1,8 +1,10 @@
 /** `POST /guard/`: is a text or an image harmful? In the moderation shape, with one word for all results on top. */
 
 import {
+  answerId,
   type Call,
   type ChatContext,
+  createdNow,
   type Draft,
   type Host,
   isUploadUrl,
@@ -13,6 +15,7 @@ import {
   type StoredIds,
   sendDraft,
   spokeContext,
+  spokeOf,
   type Target,
 } from "../../core/index.ts"
 import { guardAnswer, guardRequest } from "./chat.ts"
@@ -76,10 +79,11 @@ const judge = async (host: Host, call: Call) => {
   refuseStoredIds(host, call, body, storedIds)
   const request = body.json()
   const { model } = call.get("model")
-  const id = `modr-${call.id.replaceAll("-", "")}`
-  const created = Math.floor(host.clock.now() / 1000)
+  const id = answerId("modr-", call)
+  const created = createdNow(host)
   return call.exchange((target: Target): Draft => {
-    const { name, chat, moderation } = host.adapterOf(target.vendor)
+    const adapter = host.adapterOf(target.vendor)
+    const { chat } = adapter
     const context: ChatContext = { ...spokeContext(host, model, target), id, created, includeUsage: false }
     const written = (answer: Readonly<Record<string, unknown>>) => {
       const results = answer.results as readonly { readonly flagged?: unknown }[]
@@ -89,7 +93,7 @@ const judge = async (host: Host, call: Call) => {
       const { memo, ...sent } = guardRequest(chat, request.input, context)
       return sendDraft(chat.api, sent, body => written(guardAnswer(chat, body, context, memo)))
     }
-    if (moderation === undefined) throw host.error("internal", "Internal error", { cause: `${name} judges nothing` })
+    const moderation = spokeOf(adapter, "moderation")
     const sent = moderation.request(request, context)
     return sendDraft(moderation.api, sent, body => written(moderation.whole(body, context)))
   })

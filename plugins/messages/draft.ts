@@ -2,12 +2,14 @@
 
 import {
   type Adapter,
+  answerId,
   type Call,
   type ChatAnswer,
   type ChatContext,
   type ChatRequest,
   type ChatSpoke,
   type ChatStream,
+  createdNow,
   type Draft,
   exactJson,
   failedMidway,
@@ -22,29 +24,28 @@ import {
   type StreamEvent,
   signatureStore,
   spokeContext,
+  spokeOf,
   type Target,
   text,
 } from "../../core/index.ts"
 import { type AnswerHead, chatRequest, MessageEvents, sentCallId, stopsBeyond, wholeMessage } from "./hub/index.ts"
 
-/** @throws GatewayError what the hub cannot say (400, 422), or a vendor without chat (500) */
+/** @throws GatewayError what the hub, or the vendor's spoke, cannot express (400, 422) */
 export const translatedDraft = async (host: Host, call: Call, target: Target): Promise<Draft> => {
   const { model } = call.get("model")
   const adapter = host.adapterOf(target.vendor)
-  const spoke = adapter.chat
-  if (spoke === undefined) throw host.error("internal", "Internal error", { cause: `${adapter.name} has no chat` })
-  const id = call.id.replaceAll("-", "")
+  const spoke = spokeOf(adapter, "chat")
   const asked = record(exactJson((await call.body()).bytes.toString(), ["input"]))
   const request = chatRequest(asked, model)
   const context: ChatContext = {
     ...spokeContext(host, model, target),
-    id: `chatcmpl-${id}`,
-    created: Math.floor(host.clock.now() / 1000),
+    id: answerId("chatcmpl-", call),
+    created: createdNow(host),
     includeUsage: true,
     ...(spoke.stream === undefined ? {} : await kept(signatureStore(host, call), request)),
   }
   const head = {
-    id: `msg_${id}`,
+    id: answerId("msg_", call),
     model: model.name,
     estimatedInput: call.find("quote")?.estimated.input ?? 0,
     stops: stopsBeyond(asked, model),
@@ -87,7 +88,7 @@ const draftOf = (request: ChatRequest, way: Way): Draft => {
 
 const errorKey = Buffer.from('"error"')
 
-/** Some vendors tell no reason to finish, only that they did. */
+/** Some vendors send `[DONE]` without any finish reason. */
 const ended: ChatAnswer = { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }
 
 /** Chunks of vendors that speak the hub's own wire. */

@@ -5,6 +5,7 @@ import {
   type Call,
   type Demand,
   type Draft,
+  demandOf,
   type Host,
   type Plugin,
   type Route,
@@ -87,16 +88,13 @@ export default {
   },
 } satisfies Plugin
 
-const demand = (body: Body, call: Call): Demand => {
-  const maxOutput = body.field("max_tokens")
-  // A model of another family is not told the tier: what no vendor is asked for is not charged.
-  const tier = isOwn(call) ? tierIn(body) : undefined
-  return {
+const demand = (body: Body, call: Call): Demand =>
+  demandOf({
     stream: body.field("stream") === true,
-    ...(typeof maxOutput === "number" ? { maxOutput } : {}),
-    ...(typeof tier === "string" ? { serviceTier: tier } : {}),
-  }
-}
+    maxOutput: body.field("max_tokens"),
+    // A model of another family is not told the tier: what no vendor is asked for is not charged.
+    serviceTier: isOwn(call) ? tierIn(body) : undefined,
+  })
 
 const tierIn = (body: Body): unknown => (body.field("speed") === "fast" ? "fast" : body.field("service_tier"))
 
@@ -119,8 +117,8 @@ const relay = async (host: Host, call: Call, api: string, path: string) => {
 
 /** A model that another wire serves is counted here, by a tokenizer. */
 const countTokens = async (host: Host, call: Call) => {
-  const isOwn = call.get("plan").every(target => host.adapterOf(target.vendor).name === adapterName)
-  if (isOwn) return relay(host, call, "count_tokens", "/v1/messages/count_tokens")
+  const allRelay = call.get("plan").every(target => host.adapterOf(target.vendor).name === adapterName)
+  if (allRelay) return relay(host, call, "count_tokens", "/v1/messages/count_tokens")
   const request = (await call.body()).json()
   checkValues(request, ["messages"])
   return call.reply(200, { input_tokens: await countInput(request) })

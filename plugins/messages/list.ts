@@ -4,7 +4,7 @@ import { invalidInput, type Model } from "../../core/index.ts"
 
 export const family = "anthropic"
 
-const limits = { usual: 20, most: 1000 }
+const limits = { default: 20, max: 1000 }
 
 /** What may be called on the messages route: the family's own models first, then those that are translated. */
 export const messagesModels = (models: readonly Model[]): readonly Model[] => {
@@ -37,9 +37,9 @@ export const pageOf = (models: readonly Model[], query: URLSearchParams) => {
 
 const limitOf = (query: URLSearchParams): number => {
   const text = query.get("limit")
-  const limit = text === null ? limits.usual : /^\d{1,4}$/.test(text) ? Number(text) : 0
-  if (limit >= 1 && limit <= limits.most) return limit
-  throw invalidInput(["query", "limit"], `Input should be an integer from 1 to ${limits.most}`, "int_parsing", text)
+  const limit = text === null ? limits.default : /^\d{1,4}$/.test(text) ? Number(text) : 0
+  if (limit >= 1 && limit <= limits.max) return limit
+  throw invalidInput(["query", "limit"], `Input should be an integer from 1 to ${limits.max}`, "int_parsing", text)
 }
 
 const cursor = (models: readonly Model[], query: URLSearchParams, name: string): number | undefined => {

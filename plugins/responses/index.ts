@@ -1,16 +1,17 @@
 /** `POST /responses/`: a relay to the Responses API, where answers are stored in an account that all members share. */
 
 import {
+  apiPath,
   type Body,
   type Call,
   type Demand,
   type Draft,
+  demandOf,
   type Host,
   isSet,
   type Plugin,
   refuseStoredIds,
   sharesIds,
-  type Vendor,
 } from "../../core/index.ts"
 import { storedIds } from "./foreign.ts"
 import { originOf, remember } from "./stored.ts"
@@ -53,15 +54,12 @@ export default {
   },
 } satisfies Plugin
 
-const demand = (body: Body): Demand => {
-  const maxOutput = body.field("max_output_tokens")
-  const tier = body.field("service_tier")
-  return {
+const demand = (body: Body): Demand =>
+  demandOf({
     stream: body.field("stream") === true,
-    ...(typeof maxOutput === "number" ? { maxOutput } : {}),
-    ...(typeof tier === "string" ? { serviceTier: tier } : {}),
-  }
-}
+    maxOutput: body.field("max_output_tokens"),
+    serviceTier: body.field("service_tier"),
+  })
 
 const respond = async (host: Host, call: Call) => {
   const body = await call.body()
@@ -86,6 +84,3 @@ const respond = async (host: Host, call: Call) => {
     }
   })
 }
-
-/** Vendors of this wire keep it below `/v1`, unless their options say otherwise. */
-const apiPath = ({ options }: Vendor): string => (typeof options.api_path === "string" ? options.api_path : "/v1")

@@ -67,7 +67,7 @@ const read = (ask: Ask): Made => {
   return { id: ask.id("msg_01"), model, answer, blocks: blocksOf(ask, answer), usage }
 }
 
-const thinkingBudgetLeast = 1024
+const thinkingBudgetMin = 1024
 
 const promptOf = (body: JsonObject): Prompt => {
   if (body.max_tokens === undefined) throw invalid("max_tokens: Field required")
@@ -89,7 +89,7 @@ const promptOf = (body: JsonObject): Prompt => {
 
 const checkBudget = (budget: unknown, maxTokens: number): void => {
   if (!Number.isInteger(budget)) throw invalid("thinking.budget_tokens: Input should be a valid integer")
-  if ((budget as number) < thinkingBudgetLeast) throw invalid("thinking.budget_tokens: at least 1024")
+  if ((budget as number) < thinkingBudgetMin) throw invalid("thinking.budget_tokens: at least 1024")
   if ((budget as number) >= maxTokens) throw invalid("max_tokens must be greater than thinking.budget_tokens")
 }
 

@@ -26,8 +26,8 @@ const exa: Manner = {
 
 /** Dollars. */
 const costs = { search: 0.007, page: 0.001, answer: 0.005 }
-const usualResults = 10
-const mostResults = 100
+const defaultResults = 10
+const resultsMax = 100
 const publishedDate = "2026-01-15T09:30:00.000Z"
 
 export const exaSearch: Wire = {
@@ -36,7 +36,7 @@ export const exaSearch: Wire = {
   manner: exa,
   answer({ body, id }) {
     const query = queryOf(body)
-    const number = Math.min(limitOf(body.numResults ?? usualResults, "numResults"), mostResults)
+    const number = Math.min(limitOf(body.numResults ?? defaultResults, "numResults"), resultsMax)
     const contents = record(body.contents)
     const results = Array.from({ length: number }, (_, at) => pageOf(`https://example.com/${at + 1}`, query, contents))
     const pages = body.contents === undefined ? 0 : number * costs.page

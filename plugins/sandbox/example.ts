@@ -5,7 +5,7 @@ import { list, record, records, text } from "./json.ts"
 
 /** Deeper than this only what is required is filled in; recursive schemas end. */
 const fullDepth = 4
-const deepest = 16
+const depthMax = 16
 
 const formats: Readonly<Record<string, string>> = {
   date: "2026-01-15",
@@ -34,7 +34,7 @@ interface Place {
 }
 
 const fill = (schema: JsonObject, name: string, place: Place): unknown => {
-  if (place.depth > deepest) return null
+  if (place.depth > depthMax) return null
   const inner = { ...place, depth: place.depth + 1 }
   const told = ["const", "default", "example"].find(key => Object.hasOwn(schema, key))
   if (told !== undefined) return schema[told]

@@ -7,8 +7,8 @@ import { vectorOf } from "./vector.ts"
 import { limitOf, modelOf, Refusal, type Wire } from "./wire.ts"
 
 const ownDimensions = 3072
-const mostDimensions = 4096
-const mostRequests = 100
+const dimensionsMax = 4096
+const requestsMax = 100
 
 export const googleEmbed: Wire = {
   method: "POST",
@@ -27,7 +27,7 @@ export const googleBatchEmbed: Wire = {
   answer({ path, body }) {
     const model = modelOf(path.model)
     const requests = records(body.requests)
-    if (requests.length === 0 || requests.length > mostRequests) {
+    if (requests.length === 0 || requests.length > requestsMax) {
       throw new Refusal("invalid", "requests: expected 1 to 100 entries")
     }
     if (requests.some(request => request.model !== `models/${model}`)) {
@@ -41,5 +41,5 @@ const embeddingOf = (request: JsonObject): JsonObject => {
   const content = textOf(record(request.content).parts)
   if (content === "") throw new Refusal("invalid", "content: expected text")
   const wanted = request.outputDimensionality ?? request.output_dimensionality ?? ownDimensions
-  return { values: vectorOf(content, Math.min(limitOf(wanted, "outputDimensionality"), mostDimensions)) }
+  return { values: vectorOf(content, Math.min(limitOf(wanted, "outputDimensionality"), dimensionsMax)) }
 }

@@ -71,12 +71,12 @@ const read = (ask: Ask): Made => {
 
 const configOf = (body: JsonObject): JsonObject => record(pick(body, "generationConfig"))
 
-const mostStops = 5
+const stopsMax = 5
 
 const promptOf = (body: JsonObject, thinking: JsonObject): Prompt => {
   const config = configOf(body)
   const stop = texts(pick(config, "stopSequences"))
-  if (stop.length > mostStops) throw new Refusal("invalid", "stopSequences: at most 5")
+  if (stop.length > stopsMax) throw new Refusal("invalid", "stopSequences: at most 5")
   const budget = pick(thinking, "thinkingBudget")
   const level = pick(thinking, "thinkingLevel")
   if (budget !== undefined && level !== undefined) {

@@ -88,7 +88,7 @@ interface State {
 }
 
 /** Prompts remembered for the cache counts; the oldest is forgotten. */
-const mostPrompts = 10_000
+const promptsMax = 10_000
 
 const newState = (seed: number): State => {
   let made = 0
@@ -102,7 +102,7 @@ const newState = (seed: number): State => {
     seen(text) {
       const digest = createHash("sha256").update(text).digest("base64")
       if (prompts.has(digest)) return true
-      if (prompts.size >= mostPrompts) prompts.delete(prompts.values().next().value!)
+      if (prompts.size >= promptsMax) prompts.delete(prompts.values().next().value!)
       prompts.add(digest)
       return false
     },

@@ -2,7 +2,7 @@
 
 import { isObject, type JsonObject, list } from "../../core/index.ts"
 
-export { list, record } from "../../core/index.ts"
+export { isSet, list, record } from "../../core/index.ts"
 
 export const records = (value: unknown): readonly JsonObject[] => list(value).filter(isObject)
 

@@ -3,11 +3,10 @@
 import type { JsonObject } from "../../core/index.ts"
 import { type Answer, answerTo, type Prompt, piecesOf, slicesOf } from "./answer.ts"
 import { guardVerdict, isGuardModel } from "./guard-model.ts"
-import { record, records, text, textOf, texts } from "./json.ts"
+import { isSet, record, records, text, textOf, texts } from "./json.ts"
 import {
   alwaysReasons,
   conversationOf,
-  given,
   invalid,
   isOwnModel,
   openai,
@@ -54,11 +53,11 @@ const read = (ask: Ask): ChatCall => {
 
 const check = (model: string, body: JsonObject): void => {
   if (records(body.messages).length === 0) throw invalid("messages: expected at least one message", "messages")
-  if (given(body.stream_options) && body.stream !== true) {
+  if (isSet(body.stream_options) && body.stream !== true) {
     throw invalid("stream_options is only allowed when stream is enabled", "stream_options")
   }
   if (alwaysReasons(model)) checkReasoning(body)
-  if (refusesEffortWithTools(model) && hasFunctions(body) && given(body.reasoning_effort)) {
+  if (refusesEffortWithTools(model) && hasFunctions(body) && isSet(body.reasoning_effort)) {
     if (body.reasoning_effort !== "none") {
       throw invalid(`${model} takes no function tools together with reasoning_effort here`, "reasoning_effort")
     }
@@ -71,10 +70,10 @@ const check = (model: string, body: JsonObject): void => {
 const foreign: ReadonlySet<string> = new Set(["thinking_budget", "thinking_level", "thinking", "top_k", "max_output"])
 
 const checkReasoning = (body: JsonObject): void => {
-  if (given(body.max_tokens)) {
+  if (isSet(body.max_tokens)) {
     throw invalid("max_tokens is not supported: use max_completion_tokens", "max_tokens", "unsupported_parameter")
   }
-  if (given(body.temperature) && body.temperature !== 1) {
+  if (isSet(body.temperature) && body.temperature !== 1) {
     throw invalid("temperature: only the default (1) is supported", "temperature", "unsupported_value")
   }
 }
@@ -91,7 +90,7 @@ const promptOf = (model: string, body: JsonObject): Prompt => ({
   format: formatOf(record(body.response_format)),
   maxTokens: limitOf(body.max_completion_tokens ?? body.max_tokens, "max_completion_tokens"),
   stop: texts(body.stop),
-  thinks: body.reasoning_effort !== "none" && (given(body.reasoning_effort) || alwaysReasons(model)),
+  thinks: body.reasoning_effort !== "none" && (isSet(body.reasoning_effort) || alwaysReasons(model)),
 })
 
 const formatOf = (format: JsonObject): JsonObject | undefined => {

@@ -7,7 +7,7 @@ import { base64Of, vectorOf } from "./vector.ts"
 import { limitOf, modelOf, type Wire } from "./wire.ts"
 
 const ownDimensions: Readonly<Record<string, number>> = { "text-embedding-3-large": 3072, "mistral-embed": 1024 }
-const mostDimensions = 4096
+const dimensionsMax = 4096
 
 export const openaiEmbeddings: Wire = {
   method: "POST",
@@ -17,7 +17,7 @@ export const openaiEmbeddings: Wire = {
     const model = modelOf(body.model)
     const inputs = inputsOf(body.input)
     const wanted = body.dimensions ?? body.output_dimension ?? record(ownDimensions)[model] ?? 1536
-    const dimensions = Math.min(limitOf(wanted, "dimensions"), mostDimensions)
+    const dimensions = Math.min(limitOf(wanted, "dimensions"), dimensionsMax)
     const tokens = inputs.reduce<number>(
       (sum, input) => sum + (Array.isArray(input) ? input.length : inputTokens(input)),
       0,

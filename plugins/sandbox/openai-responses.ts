@@ -2,8 +2,8 @@
 
 import type { JsonObject } from "../../core/index.ts"
 import { type Answer, answerTo, type Prompt, piecesOf, slicesOf } from "./answer.ts"
-import { record, records, text, textOf } from "./json.ts"
-import { alwaysReasons, conversationOf, given, invalid, openai, toolChoiceOf } from "./openai.ts"
+import { isSet, record, records, text, textOf } from "./json.ts"
+import { alwaysReasons, conversationOf, invalid, openai, toolChoiceOf } from "./openai.ts"
 import { namedEvent } from "./sse.ts"
 import { inputTokens } from "./tokens.ts"
 import { type Ask, limitOf, modelOf, type Wire } from "./wire.ts"
@@ -45,13 +45,13 @@ const read = (ask: Ask): Made => {
   return { ...made, items: itemsOf(made) }
 }
 
-const leastOutput = 16
+const outputMin = 16
 
 const promptOf = (model: string, body: JsonObject): Prompt => {
   const { input } = body
   if (typeof input !== "string" && !Array.isArray(input)) throw invalid("input: expected a text or items", "input")
   const maxTokens = limitOf(body.max_output_tokens, "max_output_tokens")
-  if (maxTokens < leastOutput)
+  if (maxTokens < outputMin)
     throw invalid("max_output_tokens: at least 16", "max_output_tokens", "integer_below_min_value")
   const effort = record(body.reasoning).effort
   const talk = typeof input === "string" ? [{ role: "user", content: input }] : input
@@ -64,7 +64,7 @@ const promptOf = (model: string, body: JsonObject): Prompt => {
     format: formatOf(record(record(body.text).format)),
     maxTokens,
     stop: [],
-    thinks: effort !== "none" && (given(effort) || alwaysReasons(model)),
+    thinks: effort !== "none" && (isSet(effort) || alwaysReasons(model)),
   }
 }
 
@@ -131,9 +131,9 @@ const reasoningItem = ({ ask, answer }: Omit<Made, "items">): Item => {
   const part = { type: "summary_text", text: answer.thought }
   return {
     begun: { ...base, summary: [] },
-    done: { ...base, summary: given(summary) ? [part] : [] },
+    done: { ...base, summary: isSet(summary) ? [part] : [] },
     *between(place) {
-      if (!given(summary)) return
+      if (!isSet(summary)) return
       const at = { ...place, item_id: id, summary_index: 0 }
       yield { type: "response.reasoning_summary_part.added", ...at, part: { ...part, text: "" } }
       for (const delta of piecesOf(answer.thought))

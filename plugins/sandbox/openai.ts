@@ -37,9 +37,6 @@ export const refusesEffortWithTools = (model: string): boolean => /^gpt-(?:5\.[4
 /** This vendor's own models, as opposed to those of hosts that borrowed its protocol. */
 export const isOwnModel = (model: string): boolean => /^(?:gpt-|o[134]|chatgpt|codex)/.test(model)
 
-/** `null` is what this vendor takes for "not given". */
-export const given = (value: unknown): boolean => value !== undefined && value !== null
-
 /** The last text of the user, and what a tool said after it. */
 export const conversationOf = (
   messages: unknown,

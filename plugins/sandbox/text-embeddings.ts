@@ -8,8 +8,8 @@ import { base64Of, vectorOf } from "./vector.ts"
 import { limitOf, modelOf, Refusal, type Wire } from "./wire.ts"
 
 const ownDimensions = 1024
-const mostDimensions = 4096
-const mostCohereTexts = 96
+const dimensionsMax = 4096
+const cohereTextsMax = 96
 
 export const cohereEmbed: Wire = {
   method: "POST",
@@ -18,7 +18,7 @@ export const cohereEmbed: Wire = {
   answer({ body, id }) {
     modelOf(body.model)
     const inputs = inputsOf(body, "texts")
-    if (inputs.length > mostCohereTexts) throw new Refusal("invalid", "texts: at most 96 texts are taken")
+    if (inputs.length > cohereTextsMax) throw new Refusal("invalid", "texts: at most 96 texts are taken")
     if (typeof body.input_type !== "string") throw new Refusal("invalid", "input_type: field required")
     const meta = { api_version: { version: "2" }, billed_units: { input_tokens: inputTokens(inputs) } }
     const float = vectorsOf(inputs, body.output_dimension)
@@ -63,6 +63,6 @@ const inputsOf = (body: JsonObject, field: string): readonly string[] => {
 }
 
 const vectorsOf = (inputs: readonly string[], wanted: unknown): readonly (readonly number[])[] => {
-  const dimensions = Math.min(limitOf(wanted ?? ownDimensions, "output_dimension"), mostDimensions)
+  const dimensions = Math.min(limitOf(wanted ?? ownDimensions, "output_dimension"), dimensionsMax)
   return inputs.map(input => vectorOf(input, dimensions))
 }

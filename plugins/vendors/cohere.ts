@@ -1,7 +1,7 @@
 /** Cohere's own wire: embeddings and rerank. Its chat is served by its compatible endpoint, with the adapter `openai`. */
 
-import type { Adapter, EmbeddingsSpoke } from "../../core/index.ts"
-import { answerIn, apiPath, apiPathOptions, picked } from "./common/answers.ts"
+import { type Adapter, apiPath, type EmbeddingsSpoke } from "../../core/index.ts"
+import { answerIn, apiPathOptions, picked } from "./common/answers.ts"
 import { compact, count, type Surprises } from "./common/counts.ts"
 import { embeddingList, inputType, textsOf } from "./common/embeddings.ts"
 import { type JsonObject, list, record } from "./common/json.ts"
@@ -10,7 +10,7 @@ import { rerankSpoke } from "./common/rerank.ts"
 import { inputOf, wholeOnly, withUsage } from "./common/whole-meter.ts"
 
 /** Of one embed call. */
-const mostTexts = 96
+const textsMax = 96
 
 const inputTypes = { document: "search_document", query: "search_query" }
 
@@ -23,7 +23,7 @@ const embeddings: EmbeddingsSpoke = {
     path: `${apiPath(vendor, "/v2")}/embed`,
     body: {
       model: target.model,
-      texts: textsOf(request, mostTexts),
+      texts: textsOf(request, textsMax),
       // Required by the vendor.
       input_type: inputType(request, inputTypes) ?? "search_document",
       embedding_types: ["float"],
@@ -35,7 +35,7 @@ const embeddings: EmbeddingsSpoke = {
     const answer = answerIn(body)
     const { input_tokens } = billed(answer)
     const tokens = typeof input_tokens === "number" ? input_tokens : undefined
-    return embeddingList(list(record(answer.embeddings).float), textsOf(request, mostTexts).length, tokens)
+    return embeddingList(list(record(answer.embeddings).float), textsOf(request, textsMax).length, tokens)
   },
 }
 

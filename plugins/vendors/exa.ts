@@ -17,7 +17,7 @@ import { isDone, type JsonObject, list, parse, record, textBytes } from "./commo
 import { messageFaults } from "./common/message-faults.ts"
 
 /** No call costs more; a larger number is a fault of the vendor, not a bill. */
-const mostDollars = 100
+const dollarsMax = 100
 
 class CostMeter implements UsageReader {
   readonly #surprises = new Surprises()
@@ -58,7 +58,7 @@ class CostMeter implements UsageReader {
     if (parsed === undefined) this.#surprises.note("bad_json")
     const answer = record(parsed)
     const { total } = record(answer.costDollars)
-    if (typeof total === "number" && total >= 0 && total <= mostDollars) this.#dollars = total
+    if (typeof total === "number" && total >= 0 && total <= dollarsMax) this.#dollars = total
     else if (total !== undefined && total !== null) this.#surprises.note("bad_count")
     return answer
   }

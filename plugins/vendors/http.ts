@@ -9,9 +9,8 @@ import {
   type Adapter,
   type AllowedFields,
   type Api,
-  afterDash,
   type Fault,
-  type GatewayError,
+  plainDialect,
   type UsageReader,
   type Vendor,
 } from "../../core/index.ts"
@@ -43,16 +42,6 @@ const api: Api = { usage: () => new RequestMeter(), sign: () => ({ sign: "conten
 /** "Not modified" is the client's to read; a redirect is not followed, and becomes 400. Credentials and outages are ours. */
 const fault = (status: number): Fault => faultOf({ kind: status < 400 ? "invalid" : kindOf(status), status })
 
-const render = (error: GatewayError) => ({
-  detail: error.detail,
-  error: {
-    message: afterDash(error.message),
-    type: error.kind.type,
-    code: error.reason ?? error.code,
-    param: error.param,
-  },
-})
-
 const moreFields = (vendor: Vendor): Partial<AllowedFields> => {
   const { to_vendor, to_client } = optionsOf(vendor)
   return { toVendor: to_vendor ?? [], toClient: to_client ?? [] }
@@ -60,7 +49,7 @@ const moreFields = (vendor: Vendor): Partial<AllowedFields> => {
 
 export default {
   name: "http",
-  dialect: { name: "http", render, streamError: error => `data: ${JSON.stringify(render(error))}\n\n` },
+  dialect: plainDialect("http"),
   fields: {
     toVendor: ["accept", "accept-language", "content-type", "if-match", "if-none-match", "if-modified-since", "range"],
     toClient: [

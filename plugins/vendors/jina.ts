@@ -1,7 +1,7 @@
 /** Jina: embeddings in the hub's shape with words of its own, and rerank. */
 
-import type { Adapter, EmbeddingsSpoke } from "../../core/index.ts"
-import { apiPath, apiPathOptions, picked } from "./common/answers.ts"
+import { type Adapter, apiPath, type EmbeddingsSpoke } from "../../core/index.ts"
+import { apiPathOptions, picked } from "./common/answers.ts"
 import { countedList, inputType, textsOf } from "./common/embeddings.ts"
 import { list, record } from "./common/json.ts"
 import { messageDialect, messageFaults } from "./common/message-faults.ts"
@@ -9,7 +9,7 @@ import { rerankSpoke } from "./common/rerank.ts"
 import { inputOf, wholeOnly, withUsage } from "./common/whole-meter.ts"
 
 /** Of one call. */
-const mostTexts = 2048
+const textsMax = 2048
 
 const tasks = {
   search_document: "retrieval.passage",
@@ -29,7 +29,7 @@ const embeddings: EmbeddingsSpoke = {
       path: `${apiPath(vendor)}/embeddings`,
       body: {
         model: target.model,
-        input: textsOf(request, mostTexts),
+        input: textsOf(request, textsMax),
         ...(task === undefined ? {} : { task }),
         ...(typeof request.dimensions === "number" ? { dimensions: request.dimensions } : {}),
         ...(request.encoding_format === "base64" ? { embedding_type: "base64" } : {}),
@@ -37,7 +37,7 @@ const embeddings: EmbeddingsSpoke = {
       },
     }
   },
-  whole: (body, request) => countedList(body, textsOf(request, mostTexts).length),
+  whole: (body, request) => countedList(body, textsOf(request, textsMax).length),
 }
 
 const by = (key: "data" | "results") =>

@@ -1,7 +1,7 @@
 /** Voyage: embeddings in the hub's shape with words of its own, and rerank. */
 
-import type { Adapter, EmbeddingsSpoke } from "../../core/index.ts"
-import { apiPath, apiPathOptions, picked } from "./common/answers.ts"
+import { type Adapter, apiPath, type EmbeddingsSpoke } from "../../core/index.ts"
+import { apiPathOptions, picked } from "./common/answers.ts"
 import { countedList, inputType, textsOf } from "./common/embeddings.ts"
 import { type JsonObject, list, record } from "./common/json.ts"
 import { messageDialect, messageFaults } from "./common/message-faults.ts"
@@ -9,7 +9,7 @@ import { rerankSpoke } from "./common/rerank.ts"
 import { inputOf, wholeOnly, withUsage } from "./common/whole-meter.ts"
 
 /** Of one call; the sum of tokens is bounded by the vendor, per model. */
-const mostTexts = 1000
+const textsMax = 1000
 
 const inputTypes = { search_document: "document", search_query: "query" }
 /** The vendor knows two kinds; any other text is embedded without a hint. */
@@ -24,7 +24,7 @@ const embeddings: EmbeddingsSpoke = {
       path: `${apiPath(vendor)}/embeddings`,
       body: {
         model: target.model,
-        input: textsOf(request, mostTexts),
+        input: textsOf(request, textsMax),
         ...(known.has(type) ? { input_type: type } : {}),
         ...(typeof request.dimensions === "number" ? { output_dimension: request.dimensions } : {}),
         // The vendor takes this word or nothing.
@@ -33,7 +33,7 @@ const embeddings: EmbeddingsSpoke = {
       },
     }
   },
-  whole: (body, request) => countedList(body, textsOf(request, mostTexts).length),
+  whole: (body, request) => countedList(body, textsOf(request, textsMax).length),
 }
 
 const listed = wholeOnly((answer: JsonObject, surprises) =>

@@ -237,7 +237,7 @@ aliases: { old: some-model, older: left }
     const files = { "gateway.yaml": gateway, "catalog.yaml": catalog }
     t.match((await loadFrom(t, files)).bootstrap, [{ models: ["some-model", "left"] }])
     t.same(await problemsOf(t, { ...files, "gateway.yaml": gateway.replace("old,", "odl,") }), [
-      "gateway.yaml:4:48 bootstrap.organisations.demo.models.0: expected the name of a model, and odl is none",
+      "gateway.yaml:4:48 bootstrap.organisations.demo.models.0: there is no model odl",
     ])
   },
 )
@@ -417,7 +417,7 @@ t.test("an address of the store that is none is told at its line, and what stand
   ]
   for (const REDIS_URL of bad) {
     const problems = await problemsOf(t, { "gateway.yaml": yaml }, { env: { ...smallEnvironment, REDIS_URL } })
-    t.match(problems, [/^gateway\.yaml:3:28 store\.url: expected an address such as redis:/], REDIS_URL)
+    t.match(problems, [/^gateway\.yaml:3:28 store\.url: expected the address of a Redis, such as redis:/], REDIS_URL)
     t.notMatch(problems.join(), /PASSWORD|cache/)
   }
   for (const REDIS_URL of ["rediss://user:p%40ss@cache:6380/1", "redis://127.0.0.1"])

@@ -217,3 +217,11 @@ t.test("a WebSocket ends when the longest time of a stream is over, however much
   await client.closed
   t.same(await site.over(), { ends: ["broken 101"], spent: 2_000_000, held: 0 })
 })
+
+t.test("while the vendor's only secret rests, a WebSocket is refused with the time to wait", async t => {
+  const site = await open(t, ({ send }) => send("HTTP/1.1 401 No\r\ncontent-length: 0\r\n\r\n"))
+  await (await site.ask()).until("502 ")
+  const resting = await site.ask()
+  t.match(await resting.until("\r\n\r\n"), /^HTTP\/1\.1 502 .*\r\nretry-after: [1-9]\d*\r\n/s)
+  t.equal(site.vendor.requests.length, 1, "the vendor is not asked again")
+})

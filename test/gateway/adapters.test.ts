@@ -20,14 +20,14 @@ const llm = catalog({ type: "llm" })
 
 t.test("an adapter that nobody brings is told at its line, with those that there are", async t => {
   const advice =
-    /expected an adapter, and opnai is neither built in, nor an installed package, nor brought by a plugin: built in are .*openai.*; for the wire of chat completions write adapter: openai$/
+    /there is no adapter opnai: it is neither built in, nor an installed package, nor brought by a plugin; built in are .*openai.*; for the wire of chat completions write adapter: openai$/
   await refused(
     t,
     { gateway: vendor({ adapter: "opnai" }), catalog: llm },
     new RegExp(`gateway\\.yaml:\\d+:\\d+ vendors\\.host\\.adapter: ${advice.source}`),
   )
-  await refused(t, { gateway: vendor({}), catalog: llm }, /vendors\.host\.adapter: expected an adapter, and host is/)
-  await refused(t, { gateway: vendor({ adapter: "fs" }), catalog: llm }, /expected an adapter, and fs is neither/)
+  await refused(t, { gateway: vendor({}), catalog: llm }, /vendors\.host\.adapter: there is no adapter host: it is/)
+  await refused(t, { gateway: vendor({ adapter: "fs" }), catalog: llm }, /there is no adapter fs: it is neither/)
 })
 
 t.test("an adapter file that is not there, does not load or exports no adapter is told at its line", async t => {

@@ -46,7 +46,7 @@ t.test("a plugin of another api, without a name, or with a name that is none, st
   }
   const bad: readonly (readonly [string, string, RegExp])[] = [
     ["old.js", "export default { name: 'old', api: 2, setup() {} }", /speaks plugin api 2; this gateway speaks api 1/],
-    ["none.js", "export default { api: 1 }", /is no plugin/],
+    ["none.js", "export default { api: 1 }", /is not a plugin/],
     ["name.js", "export default { name: 'Not A Name', api: 1, setup() {} }", /must match/],
     ["throws.js", "throw new Error('at load')", /cannot be loaded: at load/],
   ]
@@ -68,7 +68,7 @@ t.test("a guard among the endpoints, and an endpoint that is there already, are 
   await refused(
     t,
     { gateway: { endpoints: ["chat", "auth"] } },
-    /gateway\.yaml:\d+:\d+ endpoints\.1: plugin auth is no endpoint; its place is under plugins$/,
+    /gateway\.yaml:\d+:\d+ endpoints\.1: plugin auth is not an endpoint; list it under plugins$/,
   )
   await refused(
     t,

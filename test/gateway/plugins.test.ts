@@ -147,14 +147,14 @@ t.test("a name belongs to one plugin: another file, or another plugin given, is 
   await refused(
     t,
     { gateway: { plugins: [...guards, one, other] } },
-    /gateway\.yaml:\d+:\d+ plugins\.9: plugin mine: another plugin bears this name/,
+    /gateway\.yaml:\d+:\d+ plugins\.9: plugin mine: another plugin has this name/,
   )
   const given = (): Plugin => ({ name: "mine", api: 1, setup: () => {} })
-  await refused(t, { plugins: [given(), given()] }, /given plugins\.mine: plugin mine: another plugin bears this name/)
+  await refused(t, { plugins: [given(), given()] }, /given plugins\.mine: plugin mine: another plugin has this name/)
   await refused(
     t,
     { plugins: [{ ...given(), name: "credits" }] },
-    /given plugins\.credits: plugin credits: another plugin bears this name/,
+    /given plugins\.credits: plugin credits: another plugin has this name/,
   )
   await open(t, { gateway: { plugins: [...guards, one, one] } })
 })

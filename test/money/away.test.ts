@@ -181,7 +181,7 @@ t.test("a price that is no amount is logged and never retried", async t => {
   const { ledger, lines, clock } = await openLedger(t)
   const hold = await ledger.hold(callHold("a", 400))
   t.match(await hold.settle(priced(Number.NaN), bill), { durable: false })
-  t.same(lines, ["the ledger could not do what it must"])
+  t.same(lines, ["a charge or release failed for good: it is not tried again"])
   await clock.advance(2 * life)
   t.match(await ledger.balance(alice), { available: 1_000, held: 0 })
 })

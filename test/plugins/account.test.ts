@@ -146,7 +146,7 @@ t.test("rate limits", async t => {
         metrics: { product: () => ({ child: () => ({}) }) },
         use: (step: { on: typeof on }) => (on = step.on),
       }
-      rateLimit.setup(host as never, {})
+      rateLimit.setup(host as never, { common: { requests: 1, window: "1s" } })
       const limits = (route: object): boolean => on!({ access: "key", limit: "common", path: "/x/", ...route } as never)
       t.throws(() => limits({ limit: "nothing" }), /the route \/x\/ names the bucket nothing/)
       t.same([limits({}), limits({ limit: "none" }), limits({ access: "public" })], [true, false, false])

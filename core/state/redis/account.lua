@@ -53,7 +53,7 @@ local function sumsOf(sign, micros, text)
   return sums
 end
 
--- A clock was set back, or that of another server goes slower: all hits with it, or the window would stay closed till then.
+-- The clock was set back, or a slower server took over: shift all hits with it, or the window would stay closed until then.
 local function setBack(window, byMs, span)
   local times = redis.call("LRANGE", window, 0, -1)
   redis.call("DEL", window)
@@ -61,7 +61,7 @@ local function setBack(window, byMs, span)
   redis.call("PEXPIRE", window, whole(span))
 end
 
--- A list with the times of the last accepted hits. Answers allowed, remaining, retryAfterMs, resetMs.
+-- A list with the times of the last accepted hits. Returns allowed, remaining, retryAfterMs, resetMs.
 local function hit(window, at, limit, span)
   local last = tonumber(redis.call("LINDEX", window, -1) or at)
   if last > at then

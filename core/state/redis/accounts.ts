@@ -1,7 +1,7 @@
 /** The money verbs on Redis: each is one script on the keys of one member. */
 
-import { checkMicros, grantedMax } from "../failure.ts"
-import { memberKey, memberOf, quantities } from "../member.ts"
+import { beyondGrantedMax, checkMicros, grantedMax } from "../amounts.ts"
+import { memberKey, memberOf, reservationsBucket } from "../member.ts"
 import type {
   Accounts,
   Balance,
@@ -15,12 +15,11 @@ import type {
   OpenHoldState,
   StoreOptions,
 } from "../store.ts"
+import { quantities } from "../usage-sums.ts"
 import { type Keys, sweepSets } from "./keys.ts"
 import type { Link } from "./link.ts"
 import { scripts } from "./scripts.ts"
 import type { Sweeper } from "./sweeper.ts"
-
-const reservations = "reservations"
 
 export interface AccountOptions extends StoreOptions {
   /** The time argument of every script: "" lets Redis tell it. */
@@ -44,7 +43,7 @@ export class RedisAccounts implements Accounts {
     checkMicros(micros, least)
     if (!this.#sweeper.knows(member)) await this.#sweeper.announce(member)
     const own = this.#keys.member(member)
-    const keys = [own.account, own.holds, own.lives, own.ids, own.window(reservations)]
+    const keys = [own.account, own.holds, own.lives, own.ids, own.window(reservationsBucket)]
     const limit = [window?.requests ?? "", window?.windowMs ?? ""]
     const reply = await this.#run("hold", keys, id, micros, least, this.#options.holdLifeMs, ...limit)
     const [state, held] = reply as [HoldAnswer["state"], string?]
@@ -106,7 +105,7 @@ export class RedisAccounts implements Accounts {
       reasonOf(reason),
       grantedMax,
     )
-    if (reply === null) throw new RangeError(`${micros} more micros are beyond what can be counted`)
+    if (reply === null) throw beyondGrantedMax(micros)
     return balanceOf(reply)
   }
 

@@ -1,4 +1,4 @@
--- KEYS holds lives; ARGV time. Answers id, micros and the milliseconds left, one after the other.
+-- KEYS holds lives; ARGV time. Returns a flat list: id, micros, milliseconds left.
 local at = clock(ARGV[1])
 local found = {}
 local lives = redis.call("ZRANGE", KEYS[2], 0, -1, "WITHSCORES")

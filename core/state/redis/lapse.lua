@@ -1,4 +1,4 @@
--- KEYS account holds lives entries ids; ARGV time most. Answers how many lapsed, and how many holds are left.
+-- KEYS account holds lives entries ids; ARGV time most. Returns how many lapsed and how many holds are left.
 local keys = { account = KEYS[1], holds = KEYS[2], lives = KEYS[3], entries = KEYS[4], ids = KEYS[5] }
 local at = clock(ARGV[1])
 local overdue = redis.call("ZRANGEBYSCORE", keys.lives, "-inf", whole(at), "LIMIT", 0, ARGV[2])

@@ -1,6 +1,5 @@
 /** Windows, small records and usage on Redis. */
 
-import { plus, type Quantities, type UsageKey, usageColumns, usageRow, withinQuery } from "../member.ts"
 import type {
   MemberRef,
   Records,
@@ -11,6 +10,7 @@ import type {
   WindowLimit,
   Windows,
 } from "../store.ts"
+import { plus, type Quantities, type UsageKey, usageColumns, usageRow, withinQuery } from "../usage-sums.ts"
 import type { Keys } from "./keys.ts"
 import type { Link } from "./link.ts"
 import { scripts } from "./scripts.ts"

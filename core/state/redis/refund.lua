@@ -1,4 +1,4 @@
--- KEYS account entries ids usage; ARGV time id rest day. Answers the micros given back, or nothing.
+-- KEYS account entries ids usage; ARGV time id rest day. Returns the micros given back, or nothing.
 local keys = { account = KEYS[1], entries = KEYS[2], ids = KEYS[3] }
 local at, id = clock(ARGV[1]), ARGV[2]
 

@@ -1,8 +1,9 @@
 /** The money verbs of the embedded store. Holds are memory; rows and balances are written in groups. */
 
 import type { DatabaseSync, StatementSync } from "node:sqlite"
-import { checkMicros, grantedMax, storeUnavailable } from "../failure.ts"
-import { negative, quantities, usageKey } from "../member.ts"
+import { beyondGrantedMax, checkMicros, grantedMax } from "../amounts.ts"
+import { storeUnavailable } from "../failure.ts"
+import { reservationsBucket } from "../member.ts"
 import type {
   Accounts,
   Balance,
@@ -14,6 +15,7 @@ import type {
   MemberRef,
   StoreOptions,
 } from "../store.ts"
+import { negative, quantities, usageKey } from "../usage-sums.ts"
 import type { MemoryWindows } from "../windows.ts"
 import { Book } from "./book.ts"
 import type { Freshness } from "./freshness.ts"
@@ -22,9 +24,6 @@ import { Holds, type MemberHolds } from "./holds.ts"
 import { LedgerRows, type Page } from "./rows.ts"
 
 type SteadyOptions = StoreOptions & Required<Pick<StoreOptions, "steady">>
-
-/** The window that holds are counted in. */
-const reservations = "reservations"
 
 export class SqliteAccounts implements Accounts {
   readonly #groups: Groups
@@ -66,7 +65,7 @@ export class SqliteAccounts implements Accounts {
     const { available } = this.#balance(member, holds)
     if (available < least) return { state: "exhausted" }
     if (request.reservations !== undefined) {
-      const { allowed } = this.#windows.hitNow(reservations, member, request.reservations)
+      const { allowed } = this.#windows.hitNow(reservationsBucket, member, request.reservations)
       if (!allowed) return { state: "reservations_exceeded" }
     }
     const held = Math.min(micros, available)
@@ -211,8 +210,7 @@ export class SqliteAccounts implements Accounts {
 
   #give(id: string, member: MemberRef, micros: number, reason: string): void {
     const account = this.#book.account(member)
-    if (account.granted + micros > grantedMax)
-      throw new RangeError(`${micros} more micros are beyond what can be counted`)
+    if (account.granted + micros > grantedMax) throw beyondGrantedMax(micros)
     if (this.#book.append(account, plain("grant", id, this.#options.now(), micros, reason))) account.granted += micros
   }
 

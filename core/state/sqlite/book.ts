@@ -6,8 +6,9 @@
 
 import type { DatabaseSync, StatementSync } from "node:sqlite"
 import { LRUCache } from "lru-cache"
-import { memberKey, plus, type Quantities, type UsageKey } from "../member.ts"
+import { memberKey } from "../member.ts"
 import type { MemberRef } from "../store.ts"
+import { plus, type Quantities, quantityNames, type UsageKey } from "../usage-sums.ts"
 import type { Freshness } from "./freshness.ts"
 import type { Groups } from "./groups.ts"
 import type { LedgerRows, NewEntry } from "./rows.ts"
@@ -32,11 +33,9 @@ interface UsageSum {
   sums: Quantities
 }
 
-const sumColumns = ["requests", "micros", "input", "output", "cached", "seconds", "images"] as const
-
 const upsertUsage = `
-  INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ${sumColumns.map(() => "?").join(", ")})
-  ON CONFLICT DO UPDATE SET ${sumColumns.map(name => `${name} = ${name} + excluded.${name}`).join(", ")}`
+  INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ${quantityNames.map(() => "?").join(", ")})
+  ON CONFLICT DO UPDATE SET ${quantityNames.map(name => `${name} = ${name} + excluded.${name}`).join(", ")}`
 
 export class Book {
   readonly #freshness: Freshness
@@ -61,7 +60,7 @@ export class Book {
     )
     this.#update = database.prepare("UPDATE accounts SET granted = ?, spent = ?, sequence = ?, last = ? WHERE id = ?")
     this.#upsert = database.prepare(upsertUsage)
-    freshness.remember(() => this.#accounts.clear())
+    freshness.onStale(() => this.#accounts.clear())
     groups.gather({
       begun: () => freshness.checkNow(),
       finish: () => this.#writeBack(),

@@ -35,7 +35,7 @@ export class SqliteDirectory implements Directory {
   constructor(database: DatabaseSync, groups: Groups, freshness: Freshness) {
     this.#groups = groups
     this.#freshness = freshness
-    freshness.remember(() => this.#identities.clear())
+    freshness.onStale(() => this.#identities.clear())
     this.#database = database
     this.#identify = database.prepare(
       `SELECT ${keyColumns}, o.record AS record FROM keys k JOIN organisations o ON o.name = k.organisation WHERE k.digest = ?`,

@@ -21,8 +21,8 @@ export class Freshness {
     this.#version = database.prepare("PRAGMA data_version")
   }
 
-  /** `forget` drops what was remembered of the file. */
-  remember(forget: () => void): void {
+  /** `forget` is called when what was remembered of the file may be wrong. */
+  onStale(forget: () => void): void {
     this.#forget.push(forget)
   }
 

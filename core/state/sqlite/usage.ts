@@ -3,11 +3,10 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite"
 import { storeUnavailable } from "../failure.ts"
 import { type UsageBook, type UsageGroup, type UsageQuery, type UsageRow, usageGroups } from "../store.ts"
-
-const sums = ["requests", "micros", "input", "output", "cached", "seconds", "images"]
+import { quantityNames } from "../usage-sums.ts"
 
 const statement = (by: UsageGroup): string => `
-  SELECT u.${by} AS name, ${sums.map(sum => `sum(u.${sum}) AS ${sum}`).join(", ")}
+  SELECT u.${by} AS name, ${quantityNames.map(name => `sum(u.${name}) AS ${name}`).join(", ")}
   FROM usage u JOIN accounts a ON a.id = u.account
   WHERE a.organisation = ? AND a.member = ? AND u.day BETWEEN ? AND ? AND (? IS NULL OR u.key = ?)
   GROUP BY u.${by} ORDER BY u.${by}`

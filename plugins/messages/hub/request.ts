@@ -48,8 +48,8 @@ const hints: ReadonlySet<string> = new Set([
 ])
 
 /** Chat takes no more, and some models none; the others are looked for in the answer. */
-const mostStops = ({ refuse = [] }: Rules): number => (refuse.includes("stop") ? 0 : 4)
-const longestUser = 64
+const stopsMax = ({ refuse: refused = [] }: Rules): number => (refused.includes("stop") ? 0 : 4)
+const userMax = 64
 
 /**
  * @param request the body of a Messages call; its model and its types are checked
@@ -59,9 +59,9 @@ export const chatRequest = (request: JsonObject, model: Model): ChatRequest => {
   check(request, model)
   const messages = chatMessages(request, model.rules)
   if (messages.length === 0) throw refuse("messages", "'messages' hold nothing that could be answered")
-  const stops = stopsOf(request).slice(0, mostStops(model.rules))
+  const stops = stopsOf(request).slice(0, stopsMax(model.rules))
   const reasoning_effort = effortOf(request, model)
-  const user = text(record(request.metadata).user_id)?.slice(0, longestUser)
+  const user = text(record(request.metadata).user_id)?.slice(0, userMax)
   const fields = {
     max_tokens: limitOf(request, model),
     stop: stops.length === 0 ? undefined : stops,
@@ -85,7 +85,7 @@ const stopsOf = (request: JsonObject): readonly string[] =>
 
 /** The stop sequences that the chat request could not hold. */
 export const stopsBeyond = (request: JsonObject, { rules }: Pick<Model, "rules">): readonly string[] =>
-  stopsOf(request).slice(mostStops(rules))
+  stopsOf(request).slice(stopsMax(rules))
 
 const check = (request: JsonObject, { name }: Model): void => {
   checkValues(request)

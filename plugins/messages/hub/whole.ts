@@ -56,7 +56,7 @@ export const wholeMessage = (answer: ChatAnswer, head: AnswerHead): JsonObject =
 const thoughts = (reasoning: string | undefined): readonly JsonObject[] =>
   reasoning === undefined ? [] : [{ type: "thinking", thinking: reasoning, signature: "" }]
 
-/** No text is no block: clients stumble over an empty one. */
+/** Without text there is no block: some clients fail on an empty one. */
 const texts = (told: string | undefined): readonly JsonObject[] =>
   told === undefined ? [] : [{ type: "text", text: told }]
 

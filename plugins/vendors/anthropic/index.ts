@@ -1,19 +1,13 @@
 /** The Messages wire. */
 
 import type { Adapter, Api } from "../../../core/index.ts"
+import { unmetered } from "../common/whole-meter.ts"
 import { chatSpoke } from "./chat/index.ts"
 import { anthropicDialect } from "./dialect.ts"
 import { fault } from "./faults.ts"
 import { MessagesMeter, messagesSign } from "./meter.ts"
 
 const messages: Api = { usage: () => new MessagesMeter(), sign: messagesSign }
-
-/** Free of charge at the vendor. */
-const countTokens: Api = {
-  usage: () => ({ whole() {}, event() {}, report: () => ({ outputBytes: 0 }) }),
-  sign: () => ({ sign: "content" }),
-  metered: false,
-}
 
 export default {
   name: "anthropic",
@@ -39,7 +33,7 @@ export default {
   },
   // Both SDK generations are answered: with the key here, the vendor looks at no other field.
   authorise: secret => ({ "x-api-key": secret.reveal() }),
-  apis: { messages, count_tokens: countTokens },
+  apis: { messages, count_tokens: unmetered },
   fault,
   chat: chatSpoke,
   /** The vendor refuses a call without a version; newer ones forbid fields that older clients send. */

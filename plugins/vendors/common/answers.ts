@@ -1,10 +1,18 @@
 /** What translations of whole answers have in common. */
 
-import type { ChatContext, JsonSchema, Vendor } from "../../../core/index.ts"
+import type { ChatContext, JsonSchema } from "../../../core/index.ts"
 import { type JsonObject, parse, record } from "./json.ts"
 
 /** The answer as an object, whatever it is. */
 export const answerIn = (body: Buffer): JsonObject => record(parse(body))
+
+/** What every chat completion, or chunk of one, begins with. */
+export const headOf = ({ id, created, model }: ChatContext, object: "chat.completion" | "chat.completion.chunk") => ({
+  id,
+  object,
+  created,
+  model: model.name,
+})
 
 /**
  * The id of a tool call that the vendor gave none: of this answer and its count of such calls, so that equal calls in
@@ -13,10 +21,7 @@ export const answerIn = (body: Buffer): JsonObject => record(parse(body))
 export const madeCallId = ({ id }: Pick<ChatContext, "id">, at: number): string =>
   `call_${id.replace(/^chatcmpl-/, "")}_${at}`
 
-/** The API lies below `/v1`, or below the `api_path` of the vendor's options (`""` for none). */
-export const apiPath = ({ options }: Vendor, usual = "/v1"): string =>
-  typeof options.api_path === "string" ? options.api_path : usual
-
+/** What `apiPath` reads. */
 export const apiPathOption: JsonSchema = {
   type: "string",
   pattern: "^(/[A-Za-z0-9._~-]+)*$",

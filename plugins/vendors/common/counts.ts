@@ -3,7 +3,7 @@
 import type { Usage } from "../../../core/index.ts"
 
 /** No answer has more of anything; a larger number is a fault of the vendor, not a bill. */
-const largestCount = 1_000_000_000
+const countMax = 1_000_000_000
 
 /** What was odd in one answer, each kind once. */
 export class Surprises {
@@ -23,7 +23,7 @@ const none: readonly string[] = []
 /** A whole number from 0 to 1,000,000,000; anything else but null is refused and noted as `bad_count`. */
 export const count = (value: unknown, surprises: Surprises): number | undefined => {
   if (value === undefined || value === null) return undefined
-  if (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= largestCount) return value as number
+  if (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= countMax) return value as number
   surprises.note("bad_count")
   return undefined
 }

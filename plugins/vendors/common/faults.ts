@@ -67,7 +67,7 @@ export const faultOf = ({ kind, status, message, param, reason, retryAfterMs }: 
 export const faultError = (fault: Fault): GatewayError =>
   new GatewayError(faultCodes[fault.kind], fault.message, faultOptions(fault))
 
-const longestMessage = 2_000
+const messageMax = 2_000
 
 /**
  * Addresses, ids of accounts and projects, pieces of keys: what a vendor may say of us in an error text. Ids are told from
@@ -84,11 +84,9 @@ const accountData = [
 ]
 
 const clean = (message: string): string =>
-  accountData
-    .reduce((cleaned, pattern) => cleaned.replace(pattern, "[removed]"), message.slice(0, longestMessage))
-    .trim()
+  accountData.reduce((cleaned, pattern) => cleaned.replace(pattern, "[removed]"), message.slice(0, messageMax)).trim()
 
-const longestWaitMs = 86_400_000
+const waitMaxMs = 86_400_000
 
 /**
  * Milliseconds that the vendor asks us to wait: `retry-after-ms`, else `retry-after` in seconds or as a date (RFC 9110
@@ -97,7 +95,7 @@ const longestWaitMs = 86_400_000
 export const retryAfterMs = (headers: AnswerHeaders): number | undefined => {
   const exact = headers["retry-after-ms"]
   const waitMs = exact !== undefined && exact !== "" ? Number(exact) : fromRetryAfter(headers)
-  return waitMs !== undefined && waitMs >= 0 ? Math.min(Math.ceil(waitMs), longestWaitMs) : undefined
+  return waitMs !== undefined && waitMs >= 0 ? Math.min(Math.ceil(waitMs), waitMaxMs) : undefined
 }
 
 const fromRetryAfter = (headers: AnswerHeaders): number | undefined => {

@@ -1,4 +1,4 @@
-/** Meters answers that come whole: vectors, scores, verdicts. */
+/** Meters answers that come whole (vectors, scores, verdicts), and APIs that are free. */
 
 import type { Api, Usage, UsageReader, UsageReport } from "../../../core/index.ts"
 import { compact, count, Surprises } from "./counts.ts"
@@ -40,6 +40,13 @@ export const wholeOnly = (read: ReadWhole): Api => ({
   usage: () => new WholeMeter(read),
   sign: () => ({ sign: "content" }),
 })
+
+/** What the vendor gives away, such as token counts: nothing is metered. */
+export const unmetered: Api = {
+  usage: () => ({ whole() {}, event() {}, report: () => ({ outputBytes: 0 }) }),
+  sign: () => ({ sign: "content" }),
+  metered: false,
+}
 
 /** Vectors and scores are no text: one byte says that something was delivered when a vendor reports no usage. */
 export const withUsage = (delivered: boolean, usage: Usage | undefined): UsageReport => ({

@@ -8,7 +8,7 @@ import { wholeOnly, withUsage } from "../common/whole-meter.ts"
 import { tokensOf } from "./usage.ts"
 
 /** Of one batch. */
-const mostTexts = 100
+const textsMax = 100
 
 const taskTypes = {
   search_document: "RETRIEVAL_DOCUMENT",
@@ -38,7 +38,7 @@ export const embeddingsSpoke: EmbeddingsSpoke = {
       ...(taskType === undefined ? {} : { taskType }),
       ...(typeof request.dimensions === "number" ? { outputDimensionality: request.dimensions } : {}),
     }
-    const requests = textsOf(request, mostTexts).map(text => ({ ...shared, content: { parts: [{ text }] } }))
+    const requests = textsOf(request, textsMax).map(text => ({ ...shared, content: { parts: [{ text }] } }))
     return { path: `/v1beta/models/${encodeURIComponent(target.model)}:batchEmbedContents`, body: { requests } }
   },
   whole(body, request) {
@@ -46,6 +46,6 @@ export const embeddingsSpoke: EmbeddingsSpoke = {
     const vectors = list(answer.embeddings).map(one => record(one).values)
     const { promptTokenCount } = record(answer.usageMetadata)
     const tokens = typeof promptTokenCount === "number" ? promptTokenCount : undefined
-    return embeddingList(vectors, textsOf(request, mostTexts).length, tokens)
+    return embeddingList(vectors, textsOf(request, textsMax).length, tokens)
   },
 }

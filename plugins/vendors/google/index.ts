@@ -1,6 +1,7 @@
 /** The generate-content wire. */
 
 import type { Adapter, Api } from "../../../core/index.ts"
+import { unmetered } from "../common/whole-meter.ts"
 import { chatSpoke } from "./chat/index.ts"
 import { googleDialect } from "./dialect.ts"
 import { embeddingsSpoke, embedMeter } from "./embeddings.ts"
@@ -8,13 +9,6 @@ import { fault } from "./faults.ts"
 import { GenerateMeter, generateSign } from "./meter.ts"
 
 const generate: Api = { usage: () => new GenerateMeter(), sign: generateSign }
-
-/** Free of charge at the vendor. */
-const count: Api = {
-  usage: () => ({ whole() {}, event() {}, report: () => ({ outputBytes: 0 }) }),
-  sign: () => ({ sign: "content" }),
-  metered: false,
-}
 
 export default {
   name: "google",
@@ -26,7 +20,7 @@ export default {
     query: ["alt"],
   },
   authorise: secret => ({ "x-goog-api-key": secret.reveal() }),
-  apis: { generate, count, embed: embedMeter },
+  apis: { generate, count: unmetered, embed: embedMeter },
   fault,
   chat: chatSpoke,
   embeddings: embeddingsSpoke,

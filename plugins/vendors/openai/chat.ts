@@ -1,6 +1,7 @@
 /** Chat completions seen from the hub: the same wire, rewritten by the model's rules. */
 
 import {
+  apiPath,
   type ChatContext,
   type ChatRequest,
   type ChatSpoke,
@@ -8,7 +9,7 @@ import {
   type JsonObject,
   unreadable,
 } from "../../../core/index.ts"
-import { answerIn, apiPath } from "../common/answers.ts"
+import { answerIn } from "../common/answers.ts"
 import { faultError } from "../common/faults.ts"
 import { record, text } from "../common/json.ts"
 import { saidBytes } from "./chat-meter.ts"

@@ -1,7 +1,13 @@
 /** Embeddings, rerank, moderations and decisions: whole answers only. */
 
-import { type DecisionsRelay, type EmbeddingsSpoke, type ModerationSpoke, unreadable } from "../../../core/index.ts"
-import { answerIn, apiPath } from "../common/answers.ts"
+import {
+  apiPath,
+  type DecisionsRelay,
+  type EmbeddingsSpoke,
+  type ModerationSpoke,
+  unreadable,
+} from "../../../core/index.ts"
+import { answerIn } from "../common/answers.ts"
 import { list, record } from "../common/json.ts"
 import { rerankSpoke } from "../common/rerank.ts"
 import { wholeOnly, withUsage } from "../common/whole-meter.ts"

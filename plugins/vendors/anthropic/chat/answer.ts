@@ -1,6 +1,6 @@
 /** Words and counts of the Messages wire in those of chat completions: the same for whole answers and streams. */
 
-import { type ChatContext, unreadable } from "../../../../core/index.ts"
+import { unreadable } from "../../../../core/index.ts"
 import { Surprises } from "../../common/counts.ts"
 import { type JsonObject, text } from "../../common/json.ts"
 import { tokensOf } from "../usage.ts"
@@ -49,11 +49,3 @@ export const toolName = (name: unknown, names: ReadonlyMap<string, string>): str
   if (sent === undefined) throw unreadable("The model called a tool without a name")
   return names.get(sent) ?? sent
 }
-
-/** What every answer and chunk begins with. */
-export const headOf = ({ id, created, model }: ChatContext, object: "chat.completion" | "chat.completion.chunk") => ({
-  id,
-  object,
-  created,
-  model: model.name,
-})

@@ -7,13 +7,13 @@ import { list, parse, record, text } from "../../common/json.ts"
 import type { Block } from "./parts.ts"
 
 /** What is larger is not kept: the next turn then goes without its thinking. */
-const longest = 64 * 1024
+const keptMax = 64 * 1024
 
 /** What is kept for these blocks; signatures hold for one model only. */
 export const keptText = (model: string, blocks: readonly Block[]): string | undefined => {
   if (blocks.length === 0 || !blocks.every(isSigned)) return undefined
   const kept = JSON.stringify({ model, blocks })
-  return kept.length <= longest ? kept : undefined
+  return kept.length <= keptMax ? kept : undefined
 }
 
 /** The blocks that were kept; none when another model, or another wire, made them. */

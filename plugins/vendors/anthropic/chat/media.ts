@@ -1,22 +1,11 @@
 /** Images and documents in data URLs: what they really are, whatever they are declared to be. */
 
-import { refuse } from "../../../../core/index.ts"
-
-export interface Media {
-  readonly type: string
-  readonly base64: string
-}
-
-const dataUrl = /^data:([^;,]*)((?:;[^;,]*)*),/i
+import { type DataUrl, dataUrlOf } from "../../common/data-url.ts"
 
 /** @throws GatewayError (400) when the URL is no base64 data URL */
-export const mediaOf = (url: string, param: string): Media => {
-  const head = dataUrl.exec(url.slice(0, 512))
-  if (head === null) throw refuse(param, "Expected a data URL such as data:image/png;base64,...")
-  if (!/;base64$/i.test(head[2] ?? "")) throw refuse(param, "A data URL must be coded in base64")
-  const base64 = url.slice(head[0].length)
-  if (base64 === "") throw refuse(param, "The data URL holds no data")
-  return { type: sniffed(base64) ?? declared(head[1] ?? ""), base64 }
+export const mediaOf = (url: string, param: string): DataUrl => {
+  const { type, base64 } = dataUrlOf(url, param)
+  return { type: sniffed(base64) ?? type, base64 }
 }
 
 /** First bytes by which formats are known; the vendor refuses an image that is not what it is declared to be. */
@@ -32,9 +21,4 @@ const sniffed = (base64: string): string | undefined => {
   const bytes = Buffer.from(base64.slice(0, 24), "base64")
   if (bytes.length < 4) return undefined
   return signatures.find(([, matches]) => matches(bytes))?.[0]
-}
-
-const declared = (type: string): string => {
-  const lower = type.toLowerCase()
-  return lower === "image/jpg" ? "image/jpeg" : lower
 }

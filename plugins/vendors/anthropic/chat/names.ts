@@ -1,7 +1,7 @@
 /** Names of tools: the vendor takes letters, digits, `_` and `-` only; others travel under an alias and come back. */
 
 const accepted = /^[a-zA-Z0-9_-]{1,64}$/
-const longest = 64
+const nameMax = 64
 
 export class ToolNames {
   readonly #aliases = new Map<string, string>()
@@ -21,11 +21,11 @@ export class ToolNames {
 
   /** Claims a name that nothing else in the request bears, as like the wanted one as can be. */
   unused(wanted: string): string {
-    const clean = wanted.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, longest) || "tool"
+    const clean = wanted.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, nameMax) || "tool"
     let name = clean
     for (let count = 2; this.#taken.has(name); count++) {
       const suffix = `_${count}`
-      name = clean.slice(0, longest - suffix.length) + suffix
+      name = clean.slice(0, nameMax - suffix.length) + suffix
     }
     this.#taken.add(name)
     return name

@@ -1,8 +1,9 @@
 /** Content parts of chat messages as blocks of the Messages wire. */
 
 import { isObject, isSet, type JsonObject, refuse } from "../../../../core/index.ts"
+import type { DataUrl } from "../../common/data-url.ts"
 import { list, record, text } from "../../common/json.ts"
-import { type Media, mediaOf } from "./media.ts"
+import { mediaOf } from "./media.ts"
 
 export type Block = Readonly<Record<string, unknown>>
 
@@ -60,7 +61,7 @@ const imageFrom = (url: unknown, param: string): Block => {
   throw refuse(param, "An image must be an https URL or a data URL")
 }
 
-const imageBlock = ({ type, base64 }: Media, param: string): Block => {
+const imageBlock = ({ type, base64 }: DataUrl, param: string): Block => {
   if (!imageTypes.has(type)) throw refuse(param, "An image must be JPEG, PNG, GIF or WebP")
   return { type: "image", source: { type: "base64", media_type: type, data: base64 } }
 }
@@ -74,7 +75,7 @@ const documentFrom = (file: JsonObject, param: string): Block => {
   return { type: "document", source: documentSource(media, param), ...(title === undefined ? {} : { title }) }
 }
 
-const documentSource = ({ type, base64 }: Media, param: string): Block => {
+const documentSource = ({ type, base64 }: DataUrl, param: string): Block => {
   if (type === "application/pdf") return { type: "base64", media_type: type, data: base64 }
   if (!type.startsWith("text/")) throw refuse(`${param}.file_data`, "A file must be a PDF or plain text")
   // The wire knows one kind of text; marked-up and tabular text is text all the same.

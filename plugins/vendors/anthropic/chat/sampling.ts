@@ -3,12 +3,12 @@
 import { type ChatRequest, isSet, type Model, type Rules, refuse } from "../../../../core/index.ts"
 
 /** For models whose largest output the catalog does not tell. */
-const usualLimit = 8_192
+const defaultLimit = 8_192
 
 /** The vendor demands a limit: the client's, else all that the model can; never more than that. */
 export const limitOf = ({ max_completion_tokens, max_tokens }: ChatRequest, { maxOutput }: Model): number => {
   const asked = [max_completion_tokens, max_tokens].find(value => typeof value === "number")
-  return Math.min(asked ?? maxOutput ?? usualLimit, maxOutput ?? Number.POSITIVE_INFINITY)
+  return Math.min(asked ?? maxOutput ?? defaultLimit, maxOutput ?? Number.POSITIVE_INFINITY)
 }
 
 /** The vendor refuses sequences without a visible character. */

@@ -8,12 +8,12 @@ import {
   type StreamEvent,
   unreadable,
 } from "../../../../core/index.ts"
-import { madeCallId } from "../../common/answers.ts"
+import { headOf, madeCallId } from "../../common/answers.ts"
 import { faultError } from "../../common/faults.ts"
 import { type JsonObject, parseExact, record, text } from "../../common/json.ts"
 import { eventFault } from "../faults.ts"
 import { merge } from "../usage.ts"
-import { chatUsage, type FinishReason, finishReason, headOf, refusalOf, toolName } from "./answer.ts"
+import { chatUsage, type FinishReason, finishReason, refusalOf, toolName } from "./answer.ts"
 import type { ChatMemo } from "./memo.ts"
 import { ThinkingLog } from "./thinking-log.ts"
 

@@ -30,7 +30,7 @@ export interface ThinkingLimits {
 const off: ThinkingPlan = { on: false }
 
 /** The vendor's least budget. */
-const leastBudget = 1_024
+const budgetMin = 1_024
 
 /** @throws GatewayError (400) for an effort that means nothing to this model */
 export const thinkingPlan = (request: ChatRequest, context: ThinkingContext, limits: ThinkingLimits): ThinkingPlan => {
@@ -63,7 +63,7 @@ const byBudget = (
   if (name === undefined || forced || loopWithout) return off
   // The client's limit is a promise about cost: the budget gives way, and thinking where nothing is left for it.
   const budget = Math.min(budgets[name] ?? 0, limit - 1)
-  return budget < leastBudget ? off : { thinking: { type: "enabled", budget_tokens: budget }, on: true }
+  return budget < budgetMin ? off : { thinking: { type: "enabled", budget_tokens: budget }, on: true }
 }
 
 /** `summarized`: some models otherwise return their thoughts, and text between tool calls, as empty blocks. */

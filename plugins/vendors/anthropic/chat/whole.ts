@@ -1,11 +1,11 @@
 /** A whole answer of the Messages wire as a chat completion. */
 
 import { type ChatAnswer, type ChatContext, unreadable } from "../../../../core/index.ts"
-import { madeCallId } from "../../common/answers.ts"
+import { headOf, madeCallId } from "../../common/answers.ts"
 import { faultError } from "../../common/faults.ts"
 import { type JsonObject, list, parseExact, record, text } from "../../common/json.ts"
 import { eventFault } from "../faults.ts"
-import { chatUsage, finishReason, headOf, refusalOf, toolName } from "./answer.ts"
+import { chatUsage, finishReason, refusalOf, toolName } from "./answer.ts"
 import { keptText } from "./kept.ts"
 import type { ChatMemo } from "./memo.ts"
 

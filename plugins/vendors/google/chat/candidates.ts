@@ -93,7 +93,7 @@ const filtered: ReadonlySet<string> = new Set([
   "IMAGE_OTHER",
 ])
 
-const longestMessage = 500
+const messageMax = 500
 
 /** An answer that ends as it should, and yet says nothing. */
 export const silent: Finish = { reason: "stop", explanation: "The model ended without an answer." }
@@ -102,7 +102,7 @@ const finishOf = (reason: string, message: string | undefined): Finish => {
   const known = Object.hasOwn(ordinary, reason) ? ordinary[reason] : undefined
   // A limit explains itself.
   if (known !== undefined) return known === "stop" ? silent : { reason: known }
-  const more = message === undefined ? "" : ` ${message.slice(0, longestMessage)}`
+  const more = message === undefined ? "" : ` ${message.slice(0, messageMax)}`
   if (filtered.has(reason)) {
     return { reason: "content_filter", explanation: `The answer was blocked by the model's vendor: ${reason}.${more}` }
   }

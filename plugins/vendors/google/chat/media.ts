@@ -1,6 +1,7 @@
 /** Images, sound and files of a message. The gateway fetches nothing: a URL is the vendor's to open, or refused. */
 
 import { hostOf, type JsonObject, refuse } from "../../../../core/index.ts"
+import { dataUrlOf } from "../../common/data-url.ts"
 import { record, text } from "../../common/json.ts"
 import type { Part } from "./parts.ts"
 
@@ -51,16 +52,10 @@ const urlPart = (url: string | undefined, param: string, context: MediaContext):
   throw refuse(param, "Expected a data URL such as data:image/png;base64,...")
 }
 
-const dataUrl = /^data:([^;,]*)((?:;[^;,]*)*),/i
-
 const inlineData = (url: string, param: string): JsonObject => {
-  const head = dataUrl.exec(url.slice(0, 512))
-  if (head === null || !/;base64$/i.test(head[2] ?? "")) throw refuse(param, "A data URL must be coded in base64")
-  const data = url.slice(head[0].length)
-  if (data === "") throw refuse(param, "The data URL holds no data")
-  const declared = (head[1] ?? "").toLowerCase()
-  if (declared === "") throw refuse(param, "The data URL must name its media type")
-  return { mimeType: declared === "image/jpg" ? "image/jpeg" : declared, data }
+  const { type, base64 } = dataUrlOf(url, param)
+  if (type === "") throw refuse(param, "The data URL must name its media type")
+  return { mimeType: type, data: base64 }
 }
 
 const fileData = (url: string, param: string, { fileUrls, sharedIds }: MediaContext): JsonObject => {

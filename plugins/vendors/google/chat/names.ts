@@ -3,7 +3,7 @@
 import type { ChatRequest } from "../../../../core/index.ts"
 import { list, record, text } from "../../common/json.ts"
 
-const longest = 64
+const nameMax = 64
 const accepted = /^[A-Za-z_][A-Za-z0-9_.:-]{0,63}$/
 
 /** Aliases by the client's names. Names that the vendor takes as they are stand for themselves. */
@@ -36,7 +36,7 @@ const namesIn = ({ tools, messages }: ChatRequest): readonly string[] => {
 
 const unused = (name: string, used: ReadonlySet<string>): string => {
   const clean = name.replace(/[^A-Za-z0-9_.:-]/g, "_").replace(/^(?![A-Za-z_])/, "_")
-  let alias = clean.slice(0, longest)
-  for (let count = 2; used.has(alias); count++) alias = `${clean.slice(0, longest - 8)}_${count}`
+  let alias = clean.slice(0, nameMax)
+  for (let count = 2; used.has(alias); count++) alias = `${clean.slice(0, nameMax - 8)}_${count}`
   return alias
 }

@@ -8,7 +8,7 @@ type Place = Record<string, unknown> | unknown[]
 
 const object = (): Record<string, unknown> => Object.create(null) as Record<string, unknown>
 
-const deepest = 64
+const depthMax = 64
 
 export class PartialArguments {
   readonly #root = object()
@@ -46,7 +46,7 @@ const keysOf = (path: string): (string | number)[] => {
   for (let at = 1; at < path.length; at = step.lastIndex) {
     step.lastIndex = at
     const found = step.exec(path)
-    if (found === null || keys.length === deepest) throw unreadable()
+    if (found === null || keys.length === depthMax) throw unreadable()
     const [, name, index, single, double] = found
     keys.push(index === undefined ? (name ?? (single ?? double ?? "").replace(/\\(.)/g, "$1")) : Number(index))
   }

@@ -15,13 +15,13 @@ export const resultOf = (text: string): JsonObject => {
 }
 
 /** Deeper than this neither side reads willingly. */
-const deepest = 32
+const depthMax = 32
 
 /** Newer models resolve `$ref` inside of results and refuse what they cannot; large integers lose their last digits. */
 const isFaithful = (value: unknown, depth: number): boolean => {
   if (typeof value === "number") return Number.isSafeInteger(value) || !Number.isInteger(value)
   if (typeof value !== "object" || value === null) return true
-  if (depth >= deepest || Object.hasOwn(value, "$ref")) return false
+  if (depth >= depthMax || Object.hasOwn(value, "$ref")) return false
   return Object.values(value).every(inner => isFaithful(inner, depth + 1))
 }
 
@@ -34,4 +34,4 @@ export const argumentsOf = (written: unknown): JsonObject => {
 const isShallow = (value: unknown, depth: number): boolean =>
   typeof value !== "object" ||
   value === null ||
-  (depth < deepest && Object.values(value).every(inner => isShallow(inner, depth + 1)))
+  (depth < depthMax && Object.values(value).every(inner => isShallow(inner, depth + 1)))

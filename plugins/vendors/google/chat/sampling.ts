@@ -2,8 +2,8 @@
 
 import { type ChatRequest, isSet, type JsonObject, type Model, refuse } from "../../../../core/index.ts"
 
-const mostStops = 5
-const mostCandidates = 8
+const stopsMax = 5
+const candidatesMax = 8
 
 /** Fields that differ in spelling only. */
 const renamed: Readonly<Record<string, string>> = {
@@ -36,14 +36,14 @@ const limitOf = ({ max_completion_tokens, max_tokens }: ChatRequest, { maxOutput
 
 const stopsOf = ({ stop }: ChatRequest): JsonObject => {
   const stops = [stop].flat().filter(one => typeof one === "string" && one !== "")
-  if (stops.length > mostStops) throw refuse("stop", `'stop' takes at most ${mostStops} sequences`)
+  if (stops.length > stopsMax) throw refuse("stop", `'stop' takes at most ${stopsMax} sequences`)
   return stops.length === 0 ? {} : { stopSequences: stops }
 }
 
 /** Some models know no other number than 1, and not even that. */
 const candidatesOf = ({ n }: ChatRequest): JsonObject => {
   if (typeof n !== "number" || n === 1) return {}
-  if (n > mostCandidates) throw refuse("n", `'n' is at most ${mostCandidates} for this model`)
+  if (n > candidatesMax) throw refuse("n", `'n' is at most ${candidatesMax} for this model`)
   return { candidateCount: n }
 }
 

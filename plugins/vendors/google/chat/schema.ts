@@ -8,8 +8,8 @@ import { isObject, type JsonObject, refuse } from "../../../../core/index.ts"
 import { list, record, text } from "../../common/json.ts"
 
 /** References multiply: a small schema may name a very large one, or one without end. */
-const mostNodes = 10_000
-const deepest = 64
+const nodesMax = 10_000
+const depthMax = 64
 
 /** How many nodes were made so far: of one schema, or of all that a request brings. */
 export interface NodeCount {
@@ -32,13 +32,13 @@ export const plainSchema = (schema: JsonObject, param: string, count: NodeCount 
 /** One step down. @throws GatewayError (400) */
 const deeper = (walk: Walk): Walk => {
   walk.count.nodes++
-  if (walk.count.nodes > mostNodes) throw refuse(walk.param, "The schema is too large for this model")
+  if (walk.count.nodes > nodesMax) throw refuse(walk.param, "The schema is too large for this model")
   return { ...walk, depth: walk.depth + 1 }
 }
 
 const converted = (schema: unknown, above: Walk): JsonObject => {
   const walk = deeper(above)
-  if (walk.depth > deepest) return { type: "object" }
+  if (walk.depth > depthMax) return { type: "object" }
   const given = record(schema)
   const reference = text(given.$ref)
   if (reference !== undefined) return referred(reference, given, walk)
@@ -82,7 +82,7 @@ const withAllOf = ({ allOf, ...rest }: JsonObject, walk: Walk, taken: Set<string
 /** A part of `allOf`, its own references and parts put in place. */
 const resolved = (part: unknown, above: Walk, taken: Set<string>): JsonObject => {
   const walk = deeper(above)
-  if (walk.depth > deepest) return {}
+  if (walk.depth > depthMax) return {}
   const reference = text(record(part).$ref)
   if (reference === undefined) return withAllOf(record(part), walk, taken)
   if (taken.has(reference)) return {}

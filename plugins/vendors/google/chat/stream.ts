@@ -8,6 +8,7 @@ import {
   type JsonObject,
   type StreamEvent,
 } from "../../../../core/index.ts"
+import { headOf } from "../../common/answers.ts"
 import { isDone, list, record } from "../../common/json.ts"
 import {
   answersIn,
@@ -26,12 +27,14 @@ import { imageOf } from "./whole.ts"
 
 export class GenerateStream implements ChatStream {
   readonly #context: ChatContext
+  readonly #head: ReturnType<typeof headOf>
   readonly #calls: CallContext
   readonly #choices = new Map<number, Choice>()
   #usage: JsonObject | undefined
 
   constructor(context: ChatContext, memo: unknown) {
     this.#context = context
+    this.#head = headOf(context, "chat.completion.chunk")
     this.#calls = callContext(context, memo)
   }
 
@@ -67,16 +70,11 @@ export class GenerateStream implements ChatStream {
 
   #chunk(index: number, { delta, logprobs, reason }: Delta): ChatAnswer {
     const choice = { index, delta, logprobs: logprobs ?? null, finish_reason: reason ?? null }
-    return { ...this.#head(), choices: [choice], ...(this.#context.includeUsage ? { usage: null } : {}) }
+    return { ...this.#head, choices: [choice], ...(this.#context.includeUsage ? { usage: null } : {}) }
   }
 
   #usageChunk(usage: JsonObject): ChatAnswer {
-    return { ...this.#head(), choices: [], usage }
-  }
-
-  #head(): JsonObject {
-    const { id, created, model } = this.#context
-    return { id, object: "chat.completion.chunk", created, model: model.name }
+    return { ...this.#head, choices: [], usage }
   }
 }
 

@@ -1,6 +1,7 @@
 /** A whole answer as a chat completion. */
 
 import { type ChatAnswer, type ChatContext, type JsonObject, unreadable } from "../../../../core/index.ts"
+import { headOf } from "../../common/answers.ts"
 import {
   answersIn,
   type Candidate,
@@ -23,10 +24,7 @@ export const completionOf = (body: Buffer, context: ChatContext, memo: unknown):
   const calls = callContext(context, memo)
   const usage = usageOf(answer.usageMetadata)
   return {
-    id: context.id,
-    object: "chat.completion",
-    created: context.created,
-    model: context.model.name,
+    ...headOf(context, "chat.completion"),
     choices: candidates.map(candidate => choiceOf(candidate, calls)),
     ...(usage === undefined ? {} : { usage }),
   }

@@ -1,8 +1,8 @@
 import { once } from "node:events"
 import { type AddressInfo, connect, createServer } from "node:net"
 import t from "tap"
+import { Deadlines } from "../../core/http/deadlines.ts"
 import { systemClock, testClock } from "../../core/observe/clock.ts"
-import { Deadlines } from "../../core/observe/deadlines.ts"
 import type { Clock } from "../../core/plugin.ts"
 
 const item = (deadline: number) => {
