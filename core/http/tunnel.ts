@@ -11,7 +11,7 @@ import { allResting, verdictOf } from "./failure.ts"
 import { pushFields } from "./fields.ts"
 import { makeOutcome } from "./outcome.ts"
 import { TunnelLife } from "./tunnel-life.ts"
-import { openTunnel } from "./upgrade.ts"
+import { openTunnel, type TunnelOptions } from "./upgrade.ts"
 import { UpstreamError } from "./upstream.ts"
 
 /** @param path below the vendor's origin, query not included */
@@ -25,57 +25,100 @@ export const runTunnel = async (
   const { upgraded } = call
   if (upgraded === undefined) throw new GatewayError("upgrade_required", "This path takes WebSocket requests only.")
   call.assertWanted()
-  const vendor = table.vendor(target.vendor)
-  const secret = claimed(call, target, vendor, context.breaker)
-  const report = (verdict: Verdict): void => context.breaker.report(vendor, secret, target.model, verdict)
-  const life = new TunnelLife(vendor.timeouts, context)
-  const began = performance.now()
-  const attempt = (status: number): Attempt => ({
-    vendor: vendor.name,
-    secret: secret.name,
-    status,
-    ms: performance.now() - began,
-  })
-  const failed = (told: Attempt, reason: string): void => {
-    call.attempts = [told]
-    new AttemptMetrics(call, vendor.name, context).failed(reason, told.ms)
-  }
-  const opened = await openTunnel({
-    ...upgraded,
-    request: call.request,
-    origin: vendor.origin,
-    path: path + table.filter(vendor.name).query(call.rawQuery === "" ? undefined : call.query, undefined),
-    fields: fieldsFor(call, target, secret, table),
-    toClient: fields => {
-      const own = ["x-request-id", call.id]
-      table.filter(vendor.name).toClient({ ...fields, "content-type": undefined }, secret.reveal(), own)
-      return own
-    },
-    connectMs: vendor.timeouts.connectMs + vendor.timeouts.firstByteMs,
-    stop: call.stop,
-    passed: () => life.renew(),
-  }).catch(error => {
-    report(error instanceof UpstreamError ? "unreachable" : "unknown") // a client that leaves is no fault of the vendor
-    failed(attempt(0), asGatewayError(error).code)
-    throw error
-  })
-  const connected = attempt(opened.state === "refused" ? opened.status : switchedProtocols)
-  call.upstreamMs = connected.ms
-  if (opened.state === "refused") {
-    const fault = table.adapter(vendor.name).fault(opened.status, nothing, {})
-    report(verdictOf({ fault })) // a path that the vendor does not know is the client's affair
-    failed(connected, fault.kind)
-    throw new GatewayError("upstream_unavailable", "The vendor refused the connection.")
-  }
-  report("ok")
-  life.begin(opened)
-  const billed = await call.bill({ usage: { requests: 1 }, outputBytes: 0 }, "delivered", target)
-  await opened.closed
-  life.end()
-  call.upstreamMs = performance.now() - began
-  const error = call.stopped?.code ?? (life.isOver ? "upstream_timeout" : undefined)
-  return ended(call, target, error === undefined ? connected : { ...connected, error }, billed)
+  return new TunnelRun(call, target, table, context).run(upgraded, path)
 }
+
+class TunnelRun {
+  readonly #call: GatewayCall
+  readonly #target: Target
+  readonly #vendor: Vendor
+  readonly #secret: Secret
+  readonly #table: VendorTable
+  readonly #context: ExchangeContext
+  readonly #life: TunnelLife
+  readonly #began = performance.now()
+
+  constructor(call: GatewayCall, target: Target, table: VendorTable, context: ExchangeContext) {
+    this.#call = call
+    this.#target = target
+    this.#vendor = table.vendor(target.vendor)
+    this.#secret = claimed(call, target, this.#vendor, context.breaker)
+    this.#table = table
+    this.#context = context
+    this.#life = new TunnelLife(this.#vendor.timeouts, context)
+  }
+
+  async run(upgraded: Upgraded, path: string): Promise<Outcome> {
+    const call = this.#call
+    const opened = await openTunnel(this.#options(upgraded, path)).catch(error => this.#failed(error))
+    if (opened.state === "refused") throw this.#refused(opened.status)
+    this.#report("ok")
+    this.#life.begin(opened)
+    const connected = this.#attempt(switchedProtocols)
+    call.upstreamMs = connected.ms
+    const billed = await call.bill({ usage: { requests: 1 }, outputBytes: 0 }, "delivered", this.#target)
+    await opened.closed
+    this.#life.end()
+    call.upstreamMs = performance.now() - this.#began
+    const error = call.stopped?.code ?? (this.#life.isOver ? "upstream_timeout" : undefined)
+    return ended(call, this.#target, error === undefined ? connected : { ...connected, error }, billed)
+  }
+
+  #options(upgraded: Upgraded, path: string): TunnelOptions {
+    const { request, rawQuery, query, id, stop } = this.#call
+    const { origin, timeouts } = this.#vendor
+    const filter = this.#table.filter(this.#vendor.name)
+    return {
+      ...upgraded,
+      ...{ request, origin, stop },
+      path: path + filter.query(rawQuery === "" ? undefined : query, undefined),
+      fields: fieldsFor(this.#call, this.#target, this.#secret, this.#table),
+      toClient: fields => {
+        const own = ["x-request-id", id]
+        filter.toClient({ ...fields, "content-type": undefined }, this.#secret.reveal(), own)
+        return own
+      },
+      connectMs: timeouts.connectMs + timeouts.firstByteMs,
+      passed: () => this.#life.renew(),
+    }
+  }
+
+  #failed(error: unknown): never {
+    // A client that leaves is no fault of the vendor.
+    this.#report(error instanceof UpstreamError ? "unreachable" : "unknown")
+    this.#count(this.#attempt(0), asGatewayError(error).code)
+    throw error
+  }
+
+  #refused(status: number): GatewayError {
+    const fault = this.#table.adapter(this.#vendor.name).fault(status, nothing, {})
+    this.#report(verdictOf({ fault })) // a path that the vendor does not know is the client's affair
+    this.#count(this.#attempt(status), fault.kind)
+    return new GatewayError("upstream_unavailable", "The vendor refused the connection.")
+  }
+
+  #report(verdict: Verdict): void {
+    this.#context.breaker.report(this.#vendor, this.#secret, this.#target.model, verdict)
+  }
+
+  #attempt(status: number): Attempt {
+    return {
+      vendor: this.#vendor.name,
+      secret: this.#secret.name,
+      status,
+      ms: performance.now() - this.#began,
+    }
+  }
+
+  #count(attempt: Attempt, reason: string): void {
+    this.#call.attempts = [attempt]
+    this.#call.upstreamMs = attempt.ms
+    new AttemptMetrics(this.#call, this.#vendor.name, this.#context).failed(reason, attempt.ms)
+  }
+}
+
+/** The client's side as node handed it over. */
+type Upgraded = NonNullable<GatewayCall["upgraded"]>
 
 const switchedProtocols = 101
 const nothing = Buffer.alloc(0)
