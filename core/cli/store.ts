@@ -48,7 +48,7 @@ export const away = ({ kind }: Store, error: unknown): string | undefined =>
     ? `the store (${kind}) does not answer: ${rootOf(error)}`
     : undefined
 
-/** The depthMax cause: Redis is away because a connection was refused. */
+/** The deepest cause: Redis is away because a connection was refused. */
 const rootOf = (error: Error & { readonly code?: string }): string =>
   error.cause instanceof Error ? rootOf(error.cause) : error.message || (error.code ?? error.name)
 
