@@ -106,6 +106,7 @@ class Assembly {
 
   finish(): Generation {
     this.#checkMounts()
+    this.#checkGuards()
     checkVendors(this.#config, this.#adapters, this.#loaded)
     const table = this.#vendorTable()
     for (const { owner, route } of this.#routes) {
@@ -154,6 +155,16 @@ class Assembly {
         : [place.problem([], `expected a native family, one of: ${[...this.#families].join(", ")}`)],
     )
     if (problems.length > 0) throw new ConfigError(problems)
+  }
+
+  /** A guard of ours listed twice would count, hold or log each call twice. */
+  #checkGuards(): void {
+    const owners = new Set(this.#steps.filter(({ foreign }) => !foreign).map(({ owner }) => owner))
+    const names = new Set<string>()
+    for (const owner of owners) {
+      if (names.has(owner.name)) throw problem(owner, `${owner.name} is listed twice: remove one of the two lines`)
+      names.add(owner.name)
+    }
   }
 
   #compile({ route, owner }: OwnRoute, table: VendorTable): CompiledRoute {

@@ -77,6 +77,17 @@ t.test("a guard among the endpoints, and an endpoint that is there already, are 
   )
 })
 
+t.test("a guard that is listed twice is told at its second line", async t => {
+  for (const guard of ["metrics", "rate-limit"]) {
+    const plugins = [...guards, guard]
+    await refused(
+      t,
+      { gateway: { plugins } },
+      new RegExp(`gateway\\.yaml:\\d+:\\d+ plugins\\.8: ${guard} is listed twice: remove one of the two lines$`),
+    )
+  }
+})
+
 t.test("prefixes of a family that no plugin knows stop the start at their key", async t => {
   const mounts = { "vendor-a": ["vendor-a"], "vendor-x": ["x"] }
   await refused(
