@@ -133,13 +133,15 @@ t.test("what a setup throws, and what it hands over that cannot work, is told at
   }
 })
 
-t.test("a fact that two plugins provide stops the start at the second of them", t =>
-  refused(
+t.test("a fact that two plugins provide stops the start at the second of them", async t => {
+  const step = '{ provides: ["principal"], run: (_, next) => next() }'
+  const [mine] = written(t, { "mine.js": `export default { name: "mine", api: 1, setup: host => host.use(${step}) }` })
+  await refused(
     t,
-    { gateway: { plugins: [...guards, "auth"] } },
-    /gateway\.yaml:\d+:\d+ plugins\.8: .*plugin auth provides "principal", and so does plugin auth above it/,
-  ),
-)
+    { gateway: { plugins: [...guards, mine] } },
+    /gateway\.yaml:\d+:\d+ plugins\.8: .*plugin mine provides "principal", and so does plugin auth above it/,
+  )
+})
 
 t.test("a name belongs to one plugin: another file, or another plugin given, is refused", async t => {
   const text = "export default { name: 'mine', api: 1, setup() {} }"
