@@ -77,6 +77,8 @@ const retryDelay = (times: number): number => Math.min(50 * times, 500) * (0.5 +
  * failover nobody else tells, as long as the connection to the old master stands.
  */
 const silentMs = 1_000
+/** An answer from before a failover may name the old master: who has which keys is asked again and again. */
+const slotsEveryMs = 5_000
 const tryAgainMs = 100
 
 /** Nothing waits in a queue and nothing is sent twice by the client: the verbs decide what is repeated. */
@@ -99,6 +101,7 @@ const connect = ({ url, cluster, deadlineMs }: RedisOptions): Redis | Cluster =>
     clusterRetryStrategy: retryDelay,
     enableOfflineQueue: false,
     slotsRefreshTimeout: connectMs,
+    slotsRefreshInterval: slotsEveryMs,
     // What nobody waits for any more must not be done: a hold made after its release would stay for its whole life.
     maxRedirections: Math.max(2, Math.floor(deadlineMs / tryAgainMs) - 1),
     retryDelayOnTryAgain: tryAgainMs,
