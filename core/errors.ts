@@ -139,6 +139,11 @@ export class GatewayError extends Error {
   }
 }
 
+/** The field of a head that says when to try again: whole seconds, rounded up so that who waits this long passes, at least 1. */
+export const retryAfter = (ms: number): Readonly<Record<"retry-after", string>> => ({
+  "retry-after": String(Math.max(1, Math.ceil(ms / 1000))),
+})
+
 export const isGatewayError = (error: unknown): error is GatewayError =>
   typeof error === "object" && error !== null && (error as { [brand]?: unknown })[brand] === true
 

@@ -1,6 +1,6 @@
 /** Pauses the service: every call is answered with 503 until the configuration says otherwise. */
 
-import { durationSchema, type Plugin, parseDuration } from "../core/index.ts"
+import { durationSchema, type Plugin, parseDuration, retryAfter } from "../core/index.ts"
 
 interface Options {
   readonly on: boolean
@@ -18,7 +18,7 @@ export default {
   },
   setup(host, { on, retry_after }) {
     if (!on) return
-    const headers = { "retry-after": String(Math.ceil(parseDuration(retry_after) / 1000)) }
+    const headers = retryAfter(parseDuration(retry_after))
     host.use({
       async run() {
         throw host.error("maintenance", "Service is temporarily stopped for maintenance", { headers })

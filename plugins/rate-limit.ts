@@ -5,6 +5,7 @@ import {
   durationSchema,
   type Plugin,
   parseDuration,
+  retryAfter,
   type WindowAnswer,
   type WindowLimit,
 } from "../core/index.ts"
@@ -63,7 +64,7 @@ export default {
         if (answer.allowed) return next()
         bucket.refused.add()
         throw host.error("rate_limited", "Rate limit exceeded", {
-          headers: { "retry-after": String(Math.max(1, seconds(answer.retryAfterMs))) },
+          headers: retryAfter(answer.retryAfterMs),
           reason: "rate_limit_exceeded",
         })
       },
@@ -71,11 +72,8 @@ export default {
   },
 } satisfies Plugin<Options>
 
-/** Rounded up, so that a client that waits this long passes. */
-const seconds = (ms: number): number => Math.ceil(ms / 1000)
-
 const tell = (call: Call, limit: string, { remaining, resetMs }: WindowAnswer): void => {
   call.header("ratelimit-limit", limit)
   call.header("ratelimit-remaining", String(remaining))
-  call.header("ratelimit-reset", String(seconds(resetMs)))
+  call.header("ratelimit-reset", String(Math.ceil(resetMs / 1000)))
 }

@@ -1,7 +1,7 @@
 /** What a failed attempt means: for the next try, for the secret's health, and for the client. */
 
 import { type Fault, type FaultKind, faultCodes } from "../adapter.ts"
-import { type ErrorCode, GatewayError } from "../errors.ts"
+import { type ErrorCode, GatewayError, retryAfter } from "../errors.ts"
 import { failedMidway, faultOptions } from "../kit/vendor-errors.ts"
 import type { Secret } from "../offer.ts"
 import type { Outcome } from "../plugin.ts"
@@ -109,7 +109,7 @@ export const allResting = ({ ms, limited }: Rest): GatewayError =>
   limited
     ? errorOf({ kind: "rate_limited", status: 429, message: "", retryAfterMs: ms })
     : new GatewayError("upstream_unavailable", "The model's vendor is not available. Try again later.", {
-        headers: { "retry-after": String(Math.max(1, Math.ceil(ms / 1000))) },
+        headers: retryAfter(ms),
       })
 
 /** A vendor may echo the credential in its words. */

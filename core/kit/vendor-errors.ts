@@ -1,7 +1,7 @@
 /** What a client reads when a vendor's answer fails: one wording for each way, whoever notices it. */
 
 import type { Fault } from "../adapter.ts"
-import { type ErrorCode, type ErrorOptions, GatewayError } from "../errors.ts"
+import { type ErrorCode, type ErrorOptions, GatewayError, retryAfter } from "../errors.ts"
 
 /** `upstream_unreadable` (502): the answer is not what its wire promises. @param cause for the log only */
 export const unreadable = (cause?: unknown): GatewayError =>
@@ -17,9 +17,7 @@ export const failedMidway = (code: ErrorCode = "upstream_unavailable"): GatewayE
 
 /** What an error that stands for a vendor's fault carries beside its words: how long to wait, the field, the reason. */
 export const faultOptions = ({ kind, param, reason, retryAfterMs = 0 }: Fault): ErrorOptions => ({
-  ...(kind === "rate_limited"
-    ? { headers: { "retry-after": String(Math.max(1, Math.ceil(retryAfterMs / 1000))) } }
-    : {}),
+  ...(kind === "rate_limited" ? { headers: retryAfter(retryAfterMs) } : {}),
   ...(param === undefined ? {} : { param }),
   ...(reason === undefined ? {} : { reason }),
 })
