@@ -1,6 +1,6 @@
 /** A value of a YAML file that knows where it stands. Each reader reports what it expected and returns `undefined`. */
 
-import { durationSchema, parseDuration, parseSize, sizeSchema } from "../kit/units.ts"
+import { durationSchema, parseDuration, parseSize, sizeSchema, timerMaxMs } from "../kit/units.ts"
 import type { Path, Position } from "./config.ts"
 import { type Problems, problemText } from "./problems.ts"
 
@@ -13,9 +13,6 @@ export interface Range {
   readonly least: number
   readonly most: number
 }
-
-/** A timer of Node fires at once beyond this. */
-const timerMaxMs = 2 ** 31 - 1
 
 export class Field {
   readonly path: string

@@ -1,5 +1,8 @@
 /** Durations and sizes as YAML writes them: `60s`, `25MB`. */
 
+/** The longest delay that a timer of Node takes; a longer one would fire at once. */
+export const timerMaxMs = 2 ** 31 - 1
+
 const milliseconds: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const bytes: Readonly<Record<string, number>> = { B: 1, KB: 1024, MB: 1024 ** 2, GB: 1024 ** 3 }
 

@@ -1,9 +1,7 @@
 /** Time as something that is given: the system's for the product, a stepped one for tests. */
 
+import { timerMaxMs } from "../kit/units.ts"
 import type { Clock } from "../plugin.ts"
-
-/** The longest delay that a timer of Node takes; a longer one would fire at once. */
-const timerMaxMs = 2 ** 31 - 1
 
 const after = (ms: number, run: () => void): (() => void) => {
   let timer: NodeJS.Timeout
