@@ -3,37 +3,38 @@
 import type { Timeouts } from "../offer.ts"
 import type { Watched } from "./deadlines.ts"
 import type { ExchangeContext } from "./exchange.ts"
+import type { OpenTunnel } from "./upgrade.ts"
+
+type Time = Pick<ExchangeContext, "clock" | "deadlines">
 
 export class TunnelLife implements Watched {
+  deadline = 0
   isOver = false
-  deadline = Number.POSITIVE_INFINITY
-  #totalAt = Number.POSITIVE_INFINITY
-  #close: (() => void) | undefined
+  readonly #tunnel: OpenTunnel
   readonly #timeouts: Timeouts
-  readonly #context: Pick<ExchangeContext, "clock" | "deadlines">
+  readonly #time: Time
+  readonly #totalAt: number
 
-  constructor(timeouts: Timeouts, context: Pick<ExchangeContext, "clock" | "deadlines">) {
+  constructor(tunnel: OpenTunnel, timeouts: Timeouts, time: Time) {
+    this.#tunnel = tunnel
     this.#timeouts = timeouts
-    this.#context = context
-  }
-
-  begin({ close }: { close(): void }): void {
-    this.#close = close
-    this.#totalAt = this.#context.clock.steady() + this.#timeouts.totalStreamMs
-    this.renew()
-    this.#context.deadlines.watch(this)
-  }
-
-  renew(): void {
-    this.deadline = Math.min(this.#totalAt, this.#context.clock.steady() + this.#timeouts.idleMs)
+    this.#time = time
+    this.#totalAt = time.clock.steady() + timeouts.totalStreamMs
+    this.#renew()
+    tunnel.onData(() => this.#renew())
+    time.deadlines.watch(this)
   }
 
   end(): void {
-    this.#context.deadlines.unwatch(this)
+    this.#time.deadlines.unwatch(this)
   }
 
   expire(): void {
     this.isOver = true
-    this.#close?.()
+    this.#tunnel.close()
+  }
+
+  #renew(): void {
+    this.deadline = Math.min(this.#totalAt, this.#time.clock.steady() + this.#timeouts.idleMs)
   }
 }

@@ -35,7 +35,6 @@ class TunnelRun {
   readonly #secret: Secret
   readonly #table: VendorTable
   readonly #context: ExchangeContext
-  readonly #life: TunnelLife
   readonly #began = performance.now()
 
   constructor(call: GatewayCall, target: Target, table: VendorTable, context: ExchangeContext) {
@@ -45,7 +44,6 @@ class TunnelRun {
     this.#secret = claimed(call, target, this.#vendor, context.breaker)
     this.#table = table
     this.#context = context
-    this.#life = new TunnelLife(this.#vendor.timeouts, context)
   }
 
   async run(upgraded: Upgraded, path: string): Promise<Outcome> {
@@ -53,14 +51,14 @@ class TunnelRun {
     const opened = await openTunnel(this.#options(upgraded, path)).catch(error => this.#failed(error))
     if (opened.state === "refused") throw this.#refused(opened.status)
     this.#report("ok")
-    this.#life.begin(opened)
+    const life = new TunnelLife(opened, this.#vendor.timeouts, this.#context)
     const connected = this.#attempt(switchedProtocols)
     call.upstreamMs = connected.ms
     const billed = await call.bill({ usage: { requests: 1 }, outputBytes: 0 }, "delivered", this.#target)
     await opened.closed
-    this.#life.end()
+    life.end()
     call.upstreamMs = performance.now() - this.#began
-    const error = call.stopped?.code ?? (this.#life.isOver ? "upstream_timeout" : undefined)
+    const error = call.stopped?.code ?? (life.isOver ? "upstream_timeout" : undefined)
     return ended(call, this.#target, error === undefined ? connected : { ...connected, error }, billed)
   }
 
@@ -79,7 +77,6 @@ class TunnelRun {
         return own
       },
       connectMs: timeouts.connectMs + timeouts.firstByteMs,
-      passed: () => this.#life.renew(),
     }
   }
 

@@ -25,14 +25,21 @@ export interface TunnelOptions {
   readonly connectMs: number
   /** Ends the handshake, or what came of it, for the error that is its reason. */
   readonly stop: AbortSignal
-  /** Called each time that bytes of either side passed an open WebSocket. */
-  readonly passed: () => void
+}
+
+export interface OpenTunnel {
+  readonly state: "open"
+  /** Resolves when the client's side is over. */
+  readonly closed: Promise<void>
+  /** Called each time that bytes of either side pass. */
+  onData(passed: () => void): void
+  /** Ends both sides at once. */
+  close(): void
 }
 
 /** What became of the handshake. */
 export type Opened =
-  /** `closed` resolves when the client's side is over; `close` ends both at once. */
-  | { readonly state: "open"; readonly closed: Promise<void>; close(): void }
+  | OpenTunnel
   /** The vendor answered with plain HTTP. */
   | { readonly state: "refused"; readonly status: number }
 
@@ -116,8 +123,14 @@ class Tunnel {
     const closed = new Promise<void>(done => socket.once("close", () => done()))
     vendor.on("error", () => this.#close())
     socket.once("finish", () => endSocket(socket)) // the vendor ended, and all that it said is handed over
-    for (const side of [vendor, socket]) side.on("data", this.#options.passed)
-    this.#opened.resolve({ state: "open", closed, close: () => this.#close() })
+    this.#opened.resolve({
+      state: "open",
+      closed,
+      onData: passed => {
+        for (const side of [vendor, socket]) side.on("data", passed)
+      },
+      close: () => this.#close(),
+    })
   }
 
   /** The client left, or the call was stopped. What a refusal still says to the client it says by itself. */
