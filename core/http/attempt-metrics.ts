@@ -1,4 +1,4 @@
-/** What is counted and logged of one attempt; how the one that an outcome tells of ended is counted by who looks at that. */
+/** What is counted and logged of one attempt. How the last attempt of an outcome ended is counted by who watches outcomes. */
 
 import type { Log, Metrics } from "../plugin.ts"
 import type { GatewayCall } from "./call.ts"
@@ -16,7 +16,7 @@ export class AttemptMetrics {
     this.#log = log
   }
 
-  /** No outcome tells of it: another one followed, or an error of ours. */
+  /** An attempt that is the last of no outcome: another one followed, or an error of ours. */
   failed(reason: string, ms: number): void {
     const model = this.#call.find("model")?.model
     const operation = this.#call.route.kind ?? model?.type ?? "other"

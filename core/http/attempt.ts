@@ -232,7 +232,6 @@ export class AttemptRun implements UpstreamHandler {
   /** The vendor died, or its answer cannot be translated, or the call was stopped. */
   async broken(error: GatewayError, end: UpstreamEnd = "broken"): Promise<void> {
     if (this.#over) return
-    this.waited(true)
     this.upstream?.abort()
     if (!this.detached && this.#answer?.sent !== true) return this.failed({ error })
     this.#cause = error
@@ -246,7 +245,6 @@ export class AttemptRun implements UpstreamHandler {
   /** Nothing went out: the exchange may try again. */
   failed(failure: Omit<Failure, "attempt">): void {
     if (!this.#close()) return
-    this.waited(true)
     this.#bringLater?.({ source: "none" })
     if (this.detached) void this.#giveUp()
     this.#resolve({ failure: { ...failure, attempt: this.attempt(errorIn(failure)) } })
@@ -321,6 +319,7 @@ export class AttemptRun implements UpstreamHandler {
     this.#decoding?.close()
     if (this.#over) return false
     this.#over = true
+    this.waited(true)
     return true
   }
 
