@@ -42,8 +42,12 @@ export class TranslatedChunks {
   }
 
   #written(chunks: readonly ChatAnswer[]): string {
-    this.#usage = chunks.findLast(tellsUsage) ?? this.#usage
-    return chunks.map(chunk => (tellsUsage(chunk) ? "" : this.#named(chunk))).join("")
+    let written = ""
+    for (const chunk of chunks) {
+      if (tellsUsage(chunk)) this.#usage = chunk
+      else written += this.#named(chunk)
+    }
+    return written
   }
 
   #named(chunk: ChatAnswer): string {
