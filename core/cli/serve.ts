@@ -68,11 +68,11 @@ const echoMs = 1_000
 const untilEnd = (starting: Promise<Gateway>): Promise<number> =>
   new Promise(resolve => {
     let stoppingSince: number | undefined
-    let gateway: Gateway | undefined
+    let running: Gateway | undefined
     const stop = (code: number): void => {
       if (stoppingSince !== undefined) {
         if (performance.now() - stoppingSince <= echoMs) return
-        gateway?.tell() // what the store has not taken yet would be lost without a word
+        running?.tell() // what the store has not taken yet would be lost without a word
         process.exit(130)
       }
       stoppingSince = performance.now()
@@ -90,9 +90,9 @@ const untilEnd = (starting: Promise<Gateway>): Promise<number> =>
     process.on("SIGTERM", () => stop(0))
     process.on("SIGINT", () => stop(0))
     process.on("SIGHUP", () => started(gateway => gateway.reload())) // says in the log what became of it
-    started(running => {
-      gateway = running
-      const { parts } = running
+    started(gateway => {
+      running = gateway
+      const { parts } = gateway
       const crash = (error: unknown): void => {
         parts.log.error({ err: error }, "unexpected error: draining, then ending")
         if (stoppingSince === undefined) stop(1)
