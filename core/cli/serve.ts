@@ -4,17 +4,21 @@ import { flushCompileCache } from "node:module"
 import type { Config } from "../catalog/load.ts"
 import { type Gateway, startGateway } from "../gateway.ts"
 import { keyDigest } from "../kit/credentials.ts"
+import type { Clock } from "../plugin.ts"
 import { type Answer, CliError, type Command, type Input } from "./command.ts"
+import { giveBackMemory, keepCompiledCode } from "./engine.ts"
+import { giveBackWhenQuiet } from "./quiet.ts"
 import { facts } from "./text.ts"
-import { giveBackMemory } from "./trim.ts"
 
 /** By then nothing refers to what only the start needed. */
 const settledMs = 300
 
 /** Writes the compile cache for the next start now and not at the end, because a process may be killed. */
-const settle = (): void => {
+const settle = (clock: Clock): void => {
   giveBackMemory()
-  flushCompileCache()
+  flushCompileCache() // before the engine's settings change: V8 takes no code that was cached with other ones
+  keepCompiledCode()
+  giveBackWhenQuiet(clock)
 }
 
 export const serveCommands: readonly Command[] = [
@@ -33,7 +37,7 @@ async function serve(input: Input): Promise<Answer> {
   const starting = startGateway({ file: input.file, env: input.terminal.env, overrides: overridesOf(input) })
   const ended = untilEnd(starting)
   const gateway = await starting
-  setTimeout(settle, settledMs).unref()
+  setTimeout(settle, settledMs, gateway.parts.clock).unref()
   const ready: Ready = {
     url: gateway.url + gateway.config.basePath,
     ops: gateway.opsUrl,
