@@ -131,6 +131,7 @@ class GrowingBuffer {
     } else {
       if (length > this.#buffer.length) this.#grow(length)
       chunk.copy(this.#buffer, this.#length)
+      if (chunk.length === chunk.buffer.byteLength) free(chunk) // Node cut it for us alone
     }
     this.#length = length
   }

@@ -64,6 +64,23 @@ const received = async (result: Promise<Result>): Promise<ReceivedBody> => {
 
 const tick = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
+t.test("the memory of a piece goes back when it was copied; a body of one piece is that piece", async t => {
+  const { send } = await listen(t, { maxBytes: 1e7 })
+  for (const [size, left] of [
+    [300_000, 0],
+    [1000, 1000],
+  ] as const) {
+    const body = randomBytes(size)
+    const { socket, request, result } = await send(`Content-Length: ${size}\r\n`)
+    const pieces: Buffer[] = []
+    request.on("data", piece => pieces.push(piece)) // hears of it after the receiver
+    socket.write(body)
+    const { bytes } = await received(result)
+    t.equal(sha256(bytes), sha256(body))
+    t.same([...new Set(pieces.map(piece => piece.length))], [left], `${pieces.length} of ${size} bytes`)
+  }
+})
+
 t.test("a body arrives whole and unchanged, in one buffer, in pieces of any size", async t => {
   const { send } = await listen(t, { maxBytes: 1e7 })
   for (const [size, piece] of [
