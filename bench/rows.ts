@@ -38,6 +38,8 @@ export interface RowOptions {
 
 /** Turns of each side, one after the other: what disturbs the machine disturbs all, and many short ones all alike. */
 const turns = 9
+/** That memory is measured of; what V8's threads keep differs between them. */
+const processes = 3
 
 /** Until V8 has compiled what is hot: the first requests of a process cost more than twice the later ones. */
 const warmSeconds = 6
@@ -150,8 +152,26 @@ const openOne = async (gateway: Gateway, request: Buffer): Promise<Socket> => {
 
 const openStreams = 1_000
 
-const openRow = async (stage: Stage): Promise<Measured> => {
-  const gateway = await stage.freshGateway()
+/** The median of a number of a process of its own. */
+const ofFresh = async (
+  stage: Stage,
+  unit: string,
+  times: number,
+  measure: (gateway: Gateway) => Promise<number>,
+): Promise<Measured> => {
+  const numbers: number[] = []
+  for (let time = 0; time < times; time += 1) {
+    const gateway = await stage.freshGateway()
+    try {
+      numbers.push(await measure(gateway))
+    } finally {
+      await gateway.stop()
+    }
+  }
+  return { unit, compare: "alone", gateway: median(numbers) }
+}
+
+const openStreamsOf = async (gateway: Gateway): Promise<number> => {
   const open: Socket[] = []
   try {
     for (let at = 0; at < openStreams; at += 50) {
@@ -159,18 +179,16 @@ const openRow = async (stage: Stage): Promise<Measured> => {
       open.push(...(await Promise.all(batch)))
     }
     await setTimeout(1_000) // until what opening cost is collected
-    return { unit: "MB", compare: "alone", gateway: mega(memory(gateway.pid).now) }
+    return mega(memory(gateway.pid).now)
   } finally {
     for (const socket of open) socket.destroy()
-    await gateway.stop()
   }
 }
 
 const largeBodies = 8
 const largeBytes = 18 * 1024 ** 2
 
-const bodiesRow = async (stage: Stage): Promise<Measured> => {
-  const gateway = await stage.freshGateway()
+const largeBodiesOf = async (gateway: Gateway): Promise<number> => {
   const sockets: Socket[] = []
   try {
     for (let member = 0; member < 200; member += 1) {
@@ -180,21 +198,10 @@ const bodiesRow = async (stage: Stage): Promise<Measured> => {
     const before = memory(gateway.pid).now
     const requests = Array.from({ length: largeBodies }, (_, at) => largeRequest(gateway.path, 1000 + at, largeBytes))
     sockets.push(...(await Promise.all(requests.map(request => openOne(gateway, request)))))
-    return { unit: "MB", compare: "alone", gateway: mega(memory(gateway.pid).peak - before) }
+    return mega(memory(gateway.pid).peak - before)
   } finally {
     for (const socket of sockets) socket.destroy()
-    await gateway.stop()
   }
-}
-
-const startRow = async (stage: Stage): Promise<Measured> => {
-  const times: number[] = []
-  for (let turn = 0; turn < turns; turn += 1) {
-    const gateway = await stage.freshGateway()
-    times.push(gateway.readyMs)
-    await gateway.stop()
-  }
-  return { unit: "ms", compare: "alone", gateway: median(times) }
 }
 
 const many = 64
@@ -258,14 +265,20 @@ export const rows: readonly Row[] = [
     what: "1,000 open streams: resident memory",
     reach: 200,
     best: 150,
-    measure: openRow,
+    measure: stage => ofFresh(stage, "MB", processes, openStreamsOf),
   },
   {
     name: "large-bodies",
     what: "8 bodies of 18 MB at once: growth of resident memory",
     reach: 200,
     best: 160,
-    measure: bodiesRow,
+    measure: stage => ofFresh(stage, "MB", processes, largeBodiesOf),
   },
-  { name: "start", what: "start to ready", reach: 1000, best: 500, measure: startRow },
+  {
+    name: "start",
+    what: "start to ready",
+    reach: 1000,
+    best: 500,
+    measure: stage => ofFresh(stage, "ms", turns, async gateway => gateway.readyMs),
+  },
 ]
